@@ -144,8 +144,8 @@ class ReasonKind(str, Enum):
     BEGINS_LATER = "begins-later", OLDER
     PAGED = (
         "paged",
-        "crawl it often, newest or oldest entries first: it is complete once two readings of all its "
-        "pages agree (--reset reads them now)",
+        "run it again: each run reads all of its pages once more, at most FHCRAWL_CONFIRM_PAGES, until two "
+        "readings agree",
         Retry.NEVER,
         False,
     )

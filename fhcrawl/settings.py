@@ -93,6 +93,10 @@ FHCRAWL_READER_TIMEOUT = 60
 # requests are conditional, and spread over the runs: for 120 archives, `30,20` means one check every 6 hours.
 # 0: no checks.
 FHCRAWL_RECHECK: list[int] | str = [30, 20]
+# Pages can change while they are read: those of a feed that was read in full are read once more in the same
+# crawl, and the feed is `complete` if both readings agree. This is the maximum number of pages of a feed that
+# are read once more in a crawl; the next crawls continue with the others. 0: no second reading.
+FHCRAWL_CONFIRM_PAGES = 500
 # Whether to delete entries that no document of their feed's chain contains any more. The next export marks
 # them as `deleted`. By default they are kept, and counted (`absent` in `fhcrawl feeds --json`).
 FHCRAWL_DELETE_ABSENT = False

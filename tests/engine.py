@@ -65,6 +65,7 @@ class Engine:
         settings.set("FHCRAWL_READER_ENABLED", False)
         settings.set("FHCRAWL_SITEMAPS_ENABLED", False)
         settings.set("FHCRAWL_RECHECK", [])  # the tests' clocks leap
+        settings.set("FHCRAWL_CONFIRM_PAGES", 0)  # most tests are about the first reading
         settings.update(more or {})
         self._crawler = get_crawler(HistorySpider, settings.copy_to_dict())
         self._documents = documents

@@ -181,7 +181,8 @@ class Project:
             (self.folder / output).unlink(missing_ok=True)
             command += ["-o", output]
         command += ["-s", "STATS_CLASS=tests.projects.JsonStatsCollector", "-s", f"USER_AGENT={USER_AGENT}"]
-        for name, value in (settings or {}).items():
+        # Most tests are about the first reading of pages.
+        for name, value in {"FHCRAWL_CONFIRM_PAGES": 0, **(settings or {})}.items():
             command += ["-s", f"{name}={value}"]
         done = self.scrapy(*command, *args, **environment)
         run = Run(done.returncode, done.stderr, self.stats())

@@ -175,6 +175,18 @@ class Recheck:
 
 
 @dataclass(frozen=True)
+class Confirm(Recheck):
+    """A request that confirms a page.
+
+    :param agrees: whether the pages before it agree with their earlier reading; None if one was not read
+    :param left: id of the document with which the next crawl continues
+    """
+
+    agrees: bool | None = True
+    left: int | None = None
+
+
+@dataclass(frozen=True)
 class Doubt:
     """A conditional request for a document that was just found to have changed: a 304 would be wrong.
 

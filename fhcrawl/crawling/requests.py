@@ -281,11 +281,8 @@ def part(part: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:
     return _request(walk, part.url, part.role, part.position, {DELTAFETCH_KEY: part.key}, documents=documents)
 
 
-def check(checked: CheckedDocument, walk: WalkContext, next_checks: list[int], documents: int) -> Request:
-    """Return the request for a document that has been read, to see whether it has changed.
-
-    :param next_checks: ids of the documents to be checked after it
-    """
+def check(checked: CheckedDocument, walk: WalkContext, task: Recheck, documents: int) -> Request:
+    """Return the request for a document that has been read, to see whether it has changed."""
     document = checked.document
     # A probe that has found no page is not checked.
     platform = NUMBERED.name if document.platform == PROBE.name else document.platform
@@ -305,7 +302,7 @@ def check(checked: CheckedDocument, walk: WalkContext, next_checks: list[int], d
         CHECK_PRIORITY,  # the walk comes first
         documents=documents,
         last_reading=_last_reading(checked),
-        task=Recheck(next_checks),
+        task=task,
         platform=platform,
     )
 

@@ -151,7 +151,7 @@ class VerdictsExtension(Component):
                     raise
                 extension.fail(error)
         progress = self._crawler.get_extension(ProgressExtension)
-        for feed, (url, verdict, reasons) in zip(feeds, records, strict=True):
+        for feed, (url, verdict, reasons, _) in zip(feeds, records, strict=True):
             extension.unrecorded_failures.pop(url, None)
             self._log_verdict(url, verdict, reasons, feed.entries)
             counts = None if progress is None else progress.progress.counts_of(url)
@@ -226,11 +226,11 @@ class VerdictsExtension(Component):
 
 def _verdict_record(feed: Feed, failure: DocumentFailure | None) -> VerdictRecord:
     if failure is None:
-        return VerdictRecord(feed.feed, feed.verdict, feed.reasons)
+        return VerdictRecord(feed.feed, feed.verdict, feed.reasons, feed.complete_as_of)
     # The failure could not be stored.
     detail = f"has a document that {failure.detail}"
     reasons = [*feed.reasons, Reason(failure.kind, feed.feed, detail, now())]
-    return VerdictRecord(feed.feed, Verdict.INCOMPLETE, reasons)
+    return VerdictRecord(feed.feed, Verdict.INCOMPLETE, reasons, feed.complete_as_of)
 
 
 def _log_records(lines: Iterator[str]) -> Iterator[str]:

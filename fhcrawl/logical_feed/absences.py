@@ -13,12 +13,12 @@ from operator import eq
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.documents.dates import elapsed
-from fhcrawl.logical_feed.chain import ChainPosition
 from fhcrawl.logical_feed.results import order
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 
+    from fhcrawl.logical_feed.chain import ChainPosition
     from fhcrawl.logical_feed.results import Order, Version
 
 # -- contents: digests of a document's link, and of each entry's id and content ---------------------------
@@ -63,10 +63,17 @@ def ids_of(encoded: bytes) -> Iterator[bytes]:
     return (encoded[begin : begin + ID_OCTETS] for begin in range(LINK_OCTETS, len(encoded), ENTRY_OCTETS))
 
 
+def pairs_of(encoded: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the digests of the id and of the content of each entry in an encoded document, in its order."""
+    for begin in range(LINK_OCTETS, len(encoded), ENTRY_OCTETS):
+        middle = begin + ID_OCTETS
+        yield encoded[begin:middle], encoded[middle : begin + ENTRY_OCTETS]
+
+
 def _contents_by_id(encoded: bytes) -> dict[bytes, set[bytes]]:
     contents = defaultdict(set)
-    for begin in range(LINK_OCTETS, len(encoded), ENTRY_OCTETS):
-        contents[encoded[begin : begin + ID_OCTETS]].add(encoded[begin + ID_OCTETS : begin + ENTRY_OCTETS])
+    for key, content in pairs_of(encoded):
+        contents[key].add(content)
     return contents
 
 
@@ -121,7 +128,7 @@ class EarlierReading:
     :param held: the content when it was last read (`encode`)
     :param current: the content of the subscription document when it was last read
     :param place: the place of the document; for an archive or a checked page, when it was first read
-    :param walk: number of the walk that reads it again
+    :param place_now: the place of what has changed
     :param missing: for a first read, the digests of the ids of entries that archives or pages have lost, and
         that no document has
     """
@@ -131,20 +138,19 @@ class EarlierReading:
         held: bytes,
         current: bytes,
         place: ChainPosition,
-        walk: int,
+        place_now: ChainPosition,
         missing: Container[bytes] | None = None,
     ) -> None:
         self.was_read, self._missing = missing is None, missing
-        self._encoded = held
+        self.encoded = held
         self._contents = _contents_by_id(held)
         self._current = _contents_by_id(current)
-        self._place = place
-        self._place_now = ChainPosition(walk, place.step)
+        self._place, self._place_now = place, place_now
         self.unsettled: set[str] = set()
 
     @property
     def was_last(self) -> bool:
-        return self._encoded.startswith(NO_OLDER)
+        return self.encoded.startswith(NO_OLDER)
 
     def had_content(self, version: Version) -> bool:
         return short_digest(version.digest) in self._contents.get(digest_of_id(version.publisher_id), ())
@@ -158,10 +164,10 @@ class EarlierReading:
 
     def removed(self, encoded_now: bytes) -> dict[bytes, bytes] | None:
         """Return `removed` of a plain feed; None too if it linked to an older document."""
-        if not self._encoded:
+        if not self.encoded:
             return {}
-        is_plain = self._encoded.startswith(NO_OLDER) and encoded_now.startswith(NO_OLDER)
-        return removed(list(ids_of(self._encoded)), list(ids_of(encoded_now))) if is_plain else None
+        is_plain = self.encoded.startswith(NO_OLDER) and encoded_now.startswith(NO_OLDER)
+        return removed(list(ids_of(self.encoded)), list(ids_of(encoded_now))) if is_plain else None
 
     def has_new_ids(self, encoded_now: bytes) -> bool:
         return not self._contents.keys() >= set(ids_of(encoded_now))

@@ -80,7 +80,7 @@ class Order(NamedTuple):
         """Return the order without a time after `latest` (`latest_time`)."""
         if self.time <= latest:
             return self
-        is_subscription = self.step == 0 and self.walk >= FIRST_WALK
+        is_subscription = self.step >= 0 and self.walk >= FIRST_WALK
         return self._replace(
             time="", overrides=max(self.overrides, self.walk) if is_subscription else self.overrides
         )

@@ -55,8 +55,8 @@ class Evidence:
     :param entries: number of its live entries; without a subscription document, they are from captures
     :param total: number of the feed's entries that the subscription document declares
     :param software: its software, if its older pages, which no document links to, are not requested
-    :param agreed: when all documents of the chain had their stored content (`absences.agreed_walk`), and
-        their links led to its end; ISO 8601 in UTC
+    :param agreed: when all pages were the feed: two readings agreed; ISO 8601 in UTC
+    :param differing: number of confirmations in a row in which two readings differed
     """
 
     entries: int = 0
@@ -64,6 +64,7 @@ class Evidence:
     software: str | None = None
     listing: Listing | None = None
     agreed: str | None = None
+    differing: int = 0
     sitemap: SitemapReport | None = None
 
     @property
@@ -94,6 +95,9 @@ NO_DOCUMENT = {
 }
 HAS_OTHER_PAGES = "is made with {}, which has older entries on pages that the feed does not link to"
 IS_PAGED = "is a paged feed, whose pages can change while they are read (RFC 5005, section 3)"
+NOT_CONFIRMED = "was read in full, not confirmed: all of its pages were read only once"
+HAS_CHANGED = "has pages that changed between two readings"
+HAS_CHANGED_OFTEN = "has pages that changed between two readings in each of {} crawls"
 HAS_HOLES = "may have dropped entries between two reads"
 ASKS_FOR_LESS = "the feed or its server does not allow reads as often as needed"
 NO_ORDER = "coverage unknown: the order of its entries does not show whether any were missed"
@@ -138,7 +142,8 @@ def verdict(
         return (Verdict.INCOMPLETE if any(each.is_gap for each in kinds) else Verdict(declared[0])), reasons
     listing = evidence.listing
     is_listed = listing is not None and listing.is_evidence and not has_gap
-    if kind is Kind.SINGLE and not is_listed:
+    is_counted = evidence.total is not None and evidence.shows_all_pages and not has_gap
+    if kind is Kind.SINGLE and not is_listed and not is_counted:
         why, detail = ReasonKind.NO_HISTORY, SAYS_NOTHING
         if evidence.software is not None:
             why, detail = ReasonKind.PLATFORM, HAS_OTHER_PAGES.format(evidence.software)
@@ -149,9 +154,17 @@ def verdict(
         reached.append(Verdict.UNKNOWN)
     elif kind is Kind.PAGED and not is_listed and (has_gap or not evidence.shows_all_pages):
         # After a hole in the first page, a walk reads the older pages: the hole is not a reason.
-        reasons.append(Reason(ReasonKind.PAGED, feed, IS_PAGED + evidence.in_words, since))
-        reached.append(Verdict.LOSSY)
+        reasons.append(Reason(ReasonKind.PAGED, feed, _of_pages(evidence, has_gap), since))
+        is_lossy = evidence.differing or evidence.agreed is not None
+        reached.append(Verdict.LOSSY if is_lossy else Verdict.UNKNOWN)
     return min(reached, key=list(Verdict).index), reasons
+
+
+def _of_pages(evidence: Evidence, has_gap: bool) -> str:
+    if has_gap or evidence.agreed is not None:
+        return IS_PAGED + evidence.in_words
+    many = HAS_CHANGED_OFTEN.format(evidence.differing) if evidence.differing > 1 else HAS_CHANGED
+    return (many if evidence.differing else NOT_CONFIRMED) + evidence.in_words
 
 
 # The text after a semicolon differs between feeds.

@@ -383,6 +383,8 @@ class Summary:
     def add(self, feed: Feed, verdict: Verdict, reasons: list[Reason], counts: Counts | None = None) -> None:
         fetched = 0 if counts is None else counts.documents
         url = self._shown(feed.feed)
+        has_failed = any(reason.last_read for reason in reasons)
+        is_earlier = verdict is Verdict.COMPLETE and (has_failed or feed.complete_as_of != feed.crawled)
         row = FeedRow(
             feed=url,
             title=printable(feed.title or ""),
@@ -394,7 +396,7 @@ class Summary:
             newest=feed.newest and feed.newest[:DAY],
             is_subscribed=feed.subscribed is not None,
             verdict=in_words(verdict, reasons),
-            as_of=(feed.complete_as_of or "")[:DAY],
+            as_of=(feed.complete_as_of or "")[:DAY] if is_earlier else "",
             obtained=", ".join(feed.obtained),
         )
         kinds = {reason.kind for reason in reasons}

@@ -18,12 +18,12 @@ from fhcrawl.store.database import Repository
 from fhcrawl.store.statements import execute, find_document, id_of_document, with_chain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from sqlalchemy import Connection, Row
 
     from fhcrawl.documents.lists import ListedDocument
-    from fhcrawl.logical_feed.results import DocumentResult
+    from fhcrawl.logical_feed.results import DocumentResult, Fetch
 
 T = TypeVar("T")
 
@@ -32,6 +32,8 @@ OF_KEY = "feed_id = :feed_id AND KEY(key) = KEY(:key)"
 LINKS = f"""{with_chain("documents.id = :start")}
 SELECT documents.* FROM documents JOIN chain ON chain.id = documents.id"""
 CHAIN_END = f"{LINKS} WHERE chain.state <> 'processed' OR chain.behind_id IS NULL"
+# Of what a check finds changed in a document, which was received after all that the walk has read.
+CHECKED_STEP = 1
 UNTRIED_PART = """
 SELECT * FROM documents WHERE feed_id = :feed_id AND role = 'part' AND state = 'known'
 ORDER BY walk DESC, step DESC LIMIT 1
@@ -264,21 +266,54 @@ class Documents(Repository):
         url = row.validated_url if row.not_modified_ignored is None else None
         return CheckedDocument(DocumentRef.of(row), url, row.etag, row.last_modified, row.received)
 
-    def read_earlier(self, feed: str, key: str, place: ChainPosition, walk: int) -> EarlierReading | None:
-        """Return the stored state of a document from before this walk; None if there is none."""
+    def read_earlier(self, fetch: Fetch) -> EarlierReading | None:
+        """Return the stored state of a document from before it was read now; None if there is none."""
+        place, walk = fetch.position, fetch.walk
+        place_now = ChainPosition(walk, CHECKED_STEP if fetch.is_check else place.step)
         contents = """SELECT documents.held, current.held AS current
             FROM documents JOIN feeds ON feeds.id = documents.feed_id
                 LEFT JOIN documents AS current ON current.id = feeds.subscription_id
             WHERE documents.feed_id = :feed_id AND KEY(documents.key) = KEY(:key)"""
-        row = self._first(contents, feed, key=key)
+        row = self._first(contents, fetch.feed, key=fetch.key)
         if row is not None and row.held is not None:
-            return EarlierReading(bytes(row.held), bytes(row.current or b""), place, walk)
+            current = b"" if fetch.role is Role.SUBSCRIPTION else bytes(row.current or b"")
+            return EarlierReading(bytes(row.held), current, place, place_now)
         # The document was first found by this walk.
         if place.walk >= walk:
             return None
         missing = "SELECT key FROM absences WHERE feed_id = :feed_id AND role <> 'subscription'"
-        keys = {bytes(row.key) for row in self._select(missing, feed)}
-        return EarlierReading(b"", b"", place, walk, keys) if keys else None
+        keys = {bytes(row.key) for row in self._select(missing, fetch.feed)}
+        return EarlierReading(b"", b"", place, place_now, keys) if keys else None
+
+    def has_elsewhere(self, fetch: Fetch, keys: Collection[bytes]) -> bool:
+        """Return whether other documents contain all entries with some ids (`absences.digest_of_id`)."""
+        others = """SELECT held FROM documents WHERE feed_id = :feed_id AND KEY(key) <> KEY(:key)
+            AND held IS NOT NULL AND role IN ('subscription', 'page')"""
+        missing = set(keys)
+        for row in self._select(others, fetch.feed, key=fetch.key):
+            missing.difference_update(absences.ids_of(bytes(row.held)))
+        return not missing
+
+    def read_pages(self, feed: str) -> list[int]:
+        """Return the ids of the documents of a paged feed, newest first, if all of them were read.
+
+        :return: that of the subscription document alone if this shows as many entries as the feed counts; []
+            for another feed, or if the chain has a gap
+        """
+        subscription = "documents.id = (SELECT subscription_id FROM feeds WHERE feeds.id = :feed_id)"
+        chain = f"""{with_chain(subscription, with_gaps=True)}
+            SELECT documents.id, documents.role, documents.state, documents.behind_id, checked, held, total
+            FROM documents JOIN chain ON chain.id = documents.id JOIN feeds ON feeds.id = documents.feed_id
+            ORDER BY documents.walk DESC, documents.step DESC"""
+        rows = self._select(chain, feed)
+        pages = [row for row in rows if row.role in (Role.SUBSCRIPTION.value, Role.PAGE.value)]
+        is_read = all(row.state == State.PROCESSED.value and row.checked for row in rows)
+        if not is_read or all(row.behind_id is not None for row in rows):
+            return []
+        shown = [sum(1 for _ in absences.ids_of(bytes(row.held or b""))) for row in pages]
+        if not any(shown[1:]) and not 0 < (rows[0].total or 0) <= shown[0]:
+            return []
+        return [row.id for row in pages]
 
     # -- commits: all raise LeaseError if another crawl has taken the feed over -------------------
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Kind, Role
+from fhcrawl.logical_feed.confirmation import Confirmation
 from fhcrawl.logical_feed.listings import (
     Listing,
     Pages,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 TO_THE_MONTH = len("2003-12")
 LATEST_ENTRIES = 5
 FEEDS_AT_ONCE = 200
-NOTED = ("verdict", "reasons", "changed", "change_seconds", "due", "released")
+NOTED = ("verdict", "reasons", "complete_as_of", "changed", "change_seconds", "due", "released")
 NOTE = f"UPDATE feeds SET {assigned(NOTED)} WHERE id = :id"
 
 
@@ -87,6 +88,7 @@ class VerdictRecord(NamedTuple):
     feed: str
     verdict: Verdict
     reasons: list[Reason]
+    complete_as_of: str | None = None
 
 
 class ChainNode(NamedTuple):
@@ -232,6 +234,16 @@ class Feeds(Repository):
             values = {"listing": listing.to_json(), "id": feed_id}
             execute(connection, "UPDATE feeds SET listing = :listing WHERE id = :id", values)
 
+    def read_confirmation(self, feed: str) -> Confirmation | None:
+        [[text]] = self._select("SELECT confirmation FROM feeds WHERE id = :feed_id", feed)
+        return cast("Confirmation | None", from_json(text, Confirmation.from_json))
+
+    def note_confirmation(self, feed: str, confirmation: Confirmation) -> None:
+        """Store what is known of a feed's pages; `LeaseError` if the feed is taken over."""
+        with self._database.transaction() as connection:
+            values = {"confirmation": confirmation.to_json(), "id": self._leased_feed_id(connection, feed)}
+            execute(connection, "UPDATE feeds SET confirmation = :confirmation WHERE id = :id", values)
+
     def note_move(self, feed: str, location: str | None) -> None:
         """Store where a feed's subscription document is; without a location, that it is read again even if
         it has not changed. `LeaseError` if the feed is taken over.
@@ -336,6 +348,7 @@ def _verdict_row(
     reasons = json.dumps([reason.to_row() for reason in record.reasons], ensure_ascii=False)
     stored = {"changed": row.changed, "change_seconds": row.change_seconds, "due": row.due}
     plan = subscriptions.plan_row(row, coverage, record.reasons, limits)
+    stored |= {"complete_as_of": record.complete_as_of}
     return {"id": row.id, "verdict": record.verdict.value, "reasons": reasons, **stored, **plan}
 
 

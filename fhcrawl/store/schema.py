@@ -94,6 +94,8 @@ feeds = Table(
     Column("counted", Text, comment="start of the walk that read the last page"),
     Column("software", Text, comment="the publishing software, if its older pages are not requested"),
     Column("listing", Text, comment="state of WordPress's list of posts: a JSON object, a Listing"),
+    Column("confirmation", Text, comment="whether its pages were confirmed: a JSON object, a Confirmation"),
+    Column("complete_as_of", Text, comment="when it was last complete"),
     Column("site", Text, comment="whose sitemaps its entries are compared with"),
     Column("sitemap", Text, comment="what its site's sitemaps list: a JSON object, a SitemapReport"),
     Column("merge_renamed", Integer, comment="1: entries are deleted under ids that they had before"),
@@ -419,7 +421,7 @@ SELECT feeds.url AS feed, feeds.title, feeds.kind, feeds.verdict, feeds.reasons,
         WHERE documents.feed_id = feeds.id AND documents.state = 'processed') AS documents_processed,
     (SELECT count(*) FROM documents
         WHERE documents.feed_id = feeds.id AND documents.state <> 'processed') AS documents_not_processed,
-    feeds.since AS first_crawled, feeds.crawled AS last_crawled,
+    feeds.complete_as_of, feeds.since AS first_crawled, feeds.crawled AS last_crawled,
     coverage.since AS seamless_since, coverage.until AS seamless_until
 FROM feeds LEFT JOIN coverage
     ON coverage.feed_id = feeds.id AND coverage.shown > coverage.depth AND feeds.kind IN ('single', 'paged')
@@ -439,7 +441,7 @@ def create_views(connection: Connection) -> None:
 
 
 # Of the tables and the views.
-VERSION = 6
+VERSION = 7
 # Each step changes the tables of one version, its key, into those of the next. The views are dropped before
 # the steps and created again after them, so the step for a change of a view does nothing. Released steps
 # never change.

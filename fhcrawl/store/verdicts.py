@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fhcrawl.logical_feed import Kind, Reason, Role, Verdict, in_words, words
 from fhcrawl.logical_feed.absences import LINK_OCTETS, NO_OLDER, Seen, agreed_walk, digest_of_id
+from fhcrawl.logical_feed.confirmation import Confirmation
 from fhcrawl.logical_feed.coverage import COVERED_KINDS, CaptureRead, covered_by, split_marks
 from fhcrawl.logical_feed.listings import Listing, SitemapReport
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
@@ -118,8 +119,7 @@ class Feed:
     :param oldest, newest: when its oldest and its newest live entry were published, else updated
     :param not_modified_ignored: since when its server's 304 responses are not believed
     :param spans, holes: when a plain or paged feed was seen without a hole, and the holes; oldest first
-    :param complete_as_of: when a complete feed was that: when its pages were the feed, or when it was last
-        read, if the last request failed
+    :param complete_as_of: when it was last complete, as far as is known
     :param sitemap: what the sitemaps of its site list
     :param obtained: how its history was obtained: `links`, `WordPress pages`, `a list`, `web archive`,
         `WARC`; [] if only its subscription document was read
@@ -181,9 +181,9 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
         covered = coverage.get(feed.id) if kind is None or kind in COVERED_KINDS else None
         listing = from_json(feed.listing, partial(Listing.of_walk, walk=feed.walk))
         # The publisher's list proves more than the pages do.
-        complete_as_of = None
-        if kind is Kind.PAGED and listing is None:
-            complete_as_of = _complete_as_of(chain, last_pages[feed.id])
+        agreed, confirmation = None, from_json(feed.confirmation, Confirmation.from_json) or Confirmation()
+        if listing is None:
+            agreed = _agreed(feed, kind, confirmation, chain, last_pages[feed.id])
         sitemap = from_json(feed.sitemap, SitemapReport.from_json)
         gaps = [
             *_gap_reasons(feed, chain, parts[feed.id], unrequested.get(feed.id)),
@@ -198,7 +198,15 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
             kind,
             feed.crawled or feed.since,
             [*gaps, *_failed_reads(feed, chain)],
-            Evidence(live_entries, feed.total, feed.software, listing, complete_as_of, sitemap),
+            Evidence(
+                live_entries,
+                feed.total,
+                feed.software,
+                listing,
+                agreed,
+                confirmation.differing,
+                sitemap,
+            ),
             covered=covered,
             is_held_back=feed.id in own_coverage and subscriptions.is_held_back(feed, own_coverage[feed.id]),
         )
@@ -221,7 +229,7 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
             feed.not_modified_ignored,
             covered.spans if covered else [],
             covered.holes if covered else [],
-            complete_as_of or last_read if feed_verdict is Verdict.COMPLETE else None,
+            agreed or last_read or feed.crawled if feed_verdict is Verdict.COMPLETE else feed.complete_as_of,
             sitemap,
             _ways_obtained(feed, obtained[feed.id]),
             entry_counts[feed.id, "unexported"],
@@ -234,6 +242,23 @@ def _ways_obtained(feed: Row[Any], rows: list[Row[Any]]) -> list[str]:
     if listing is not None and listing.has_ended:
         ways.add((LIST, WAYS[LIST]))
     return [name for _, name in sorted(ways)]
+
+
+# If an entry has been missing since the pages were confirmed, they were the feed when it was last complete.
+def _agreed(
+    feed: Row[Any],
+    kind: Kind | None,
+    confirmation: Confirmation,
+    chain: list[Row[Any]],
+    last_pages: list[Row[Any]],
+) -> str | None:
+    if kind not in (Kind.PAGED, Kind.SINGLE):
+        return None
+    ends = [row.older_digest for row in chain if row.behind_id is None]
+    if confirmation.is_proof and (last_pages or ends in ([None], [NO_OLDER])):
+        as_of: str | None = feed.complete_as_of
+        return feed.crawled if confirmation.is_settled or as_of is None else as_of
+    return _complete_as_of(chain, last_pages) if kind is Kind.PAGED else None
 
 
 # From the last change of a document until the earliest of the last checks, all documents were unchanged.

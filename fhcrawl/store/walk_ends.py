@@ -6,7 +6,7 @@ Both compare entries with the ids that the documents of a chain contained when t
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from fhcrawl.logical_feed import ChainPosition, Kind, Role
 from fhcrawl.logical_feed.absences import (
@@ -23,6 +23,7 @@ from fhcrawl.logical_feed.absences import (
     with_other_scheme,
     with_unknown_contents,
 )
+from fhcrawl.logical_feed.confirmation import Confirmation
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.platforms import NAMED
 from fhcrawl.logical_feed.results import State, absence, latest_time
@@ -301,7 +302,12 @@ class _EndedWalk(FeedWriter):
 
     # The last walk in which all documents were as they are stored; None if that is not certain.
     def _last_agreed_walk(self) -> int | None:
-        if not self._is_chain_complete or not self._has_all_pages:
+        if not self._is_chain_complete:
+            return None
+        if self._confirmation is not None and self._confirmation.is_settled:
+            # What was missing before the last confirmation.
+            return self._confirmation.walk - 1
+        if not self._has_all_pages:
             return None
         seen = {row.id: Seen(row.changed_walk, row.checked_walk) for row in self._chain}
         subscription = seen.pop(self._feed.subscription_id)
@@ -313,15 +319,20 @@ class _EndedWalk(FeedWriter):
         # Read by the walk before, and confirmed by this one.
         return None if subscription.checked is None else subscription.checked - 1
 
+    @cached_property
+    def _confirmation(self) -> Confirmation | None:
+        return cast("Confirmation | None", from_json(self._feed.confirmation, Confirmation.from_json))
+
     # A page that no link names, and that is missing (404), is the end, or an error; and caches answer any
     # page with the first one. There are certainly no more pages only if those that were read contain all
-    # entries that the publisher lists.
+    # entries that the publisher lists, or if two readings have ended at the same page.
     @cached_property
     def _has_all_pages(self) -> bool:
         is_linked = all(row.role != Role.PAGE.value for row in self._chain)
         # The pages of an API link to each other.
         is_linked |= any(row.platform in NAMED and NAMED[row.platform].has_api for row in self._chain)
-        if self._feed.kind != Kind.SINGLE.value or is_linked:
+        is_confirmed = self._confirmation is not None and self._confirmation.is_settled
+        if self._feed.kind != Kind.SINGLE.value or is_linked or is_confirmed:
             return True
         listing = from_json(self._feed.listing, partial(Listing.of_walk, walk=self._feed.walk))
         return listing is not None and listing.is_evidence and len(self._contained_ids()) >= listing.total

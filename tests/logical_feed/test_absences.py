@@ -231,7 +231,7 @@ def places(found: EarlierReading, *entries: tuple[str, str]) -> list[tuple[Chain
 
 def test_only_what_has_changed_in_the_document_counts_as_read_now() -> None:
     held, current = ([version(i, OLD) for i in ids] for ids in ("ab", "de"))
-    found = EarlierReading(absences.encode(held, None), absences.encode(current, None), FIRST, 7)
+    found = EarlierReading(absences.encode(held, None), absences.encode(current, None), FIRST, FIRST._replace(walk=7))
     shown = [("a", OLD), ("b", NEW), ("c", NEW), ("d", OLD), ("e", NEW)]
     assert places(found, *shown) == [PLACE, NOW_READ, NOW_READ, PLACE, PLACE]
     assert found.unsettled == {"e"}
@@ -239,7 +239,7 @@ def test_only_what_has_changed_in_the_document_counts_as_read_now() -> None:
 
 def test_unsettled_entry_counts_as_changed_when_it_is_read_next() -> None:
     held = absences.encode([version("a", OLD)], None, {"a"})
-    assert places(EarlierReading(held, b"", FIRST, 7), ("a", OLD)) == [NOW_READ]
+    assert places(EarlierReading(held, b"", FIRST, FIRST._replace(walk=7)), ("a", OLD)) == [NOW_READ]
 
 
 def test_document_with_another_link_holds_something_else() -> None:

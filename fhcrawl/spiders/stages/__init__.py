@@ -16,6 +16,7 @@ from fhcrawl.logical_feed.listings import ListCheck
 from fhcrawl.logical_feed.results import State
 from fhcrawl.spiders.stages.captures import Captures
 from fhcrawl.spiders.stages.chain import Chain
+from fhcrawl.spiders.stages.confirmations import Confirmations
 from fhcrawl.spiders.stages.moves import Moves
 from fhcrawl.spiders.stages.posts import Posts
 from fhcrawl.spiders.stages.rechecks import Rechecks
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from fhcrawl.spiders.stages.stage import Output, Stage
 
 # The stages after the chain, in the order in which they begin.
-STAGES: tuple[type[Stage], ...] = (Moves, Posts, Sitemaps, Rechecks, Captures)
+STAGES: tuple[type[Stage], ...] = (Moves, Posts, Sitemaps, Rechecks, Confirmations, Captures)
 
 
 class Stages:

@@ -13,6 +13,7 @@ next stage that has requests to make. The verdict follows the last stage.
 | posts     | the publisher has a list of its entries | the list, and the pages that it needs  |
 | sitemaps  | those of the feed's site are due        | the sitemaps, once for all of its feeds|
 | rechecks  | documents are due                       | those that this crawl has not read     |
+| confirm   | all pages of the feed were read         | the same pages once more               |
 | captures  | with WARC files, or a web archive       | lists of captures, then captures       |
 
 Each request carries a `RequestContext` with its purpose, the document's place in the chain, and what the
@@ -50,7 +51,7 @@ from fhcrawl.documents.dates import shift
 from fhcrawl.documents.links import header_targets
 from fhcrawl.documents.lists import IS_LIST
 from fhcrawl.exceptions import NotAFeedError
-from fhcrawl.logical_feed import Kind, Role, absences
+from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spiders.stages.names import Names
@@ -66,11 +67,10 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from fhcrawl.crawling.feedcrawl import FeedCrawl
-    from fhcrawl.logical_feed import Version
-    from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
+    from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.spiders.stages.names import BeginElsewhere
     from fhcrawl.spiders.stages.stage import Output, Rows
-    from fhcrawl.store.documents import DocumentRef, NewerDocument
+    from fhcrawl.store.documents import DocumentRef
 
 logger = logging.getLogger(__name__)
 # Seconds after which a feed behind a challenge is due: the challenge is meant to keep such requests away.
@@ -213,35 +213,6 @@ class Chain(Stage):
         api = next((url for relation, url in links if url and relation == API_RELATION), None)
         is_listed = is_unchanged and last is not None and last.is_listed
         feed.end_at(LastDocument(fetch, context.documents, api, is_unchanged, is_listed, is_complete))
-
-    # A page that has lost entries since it was last read repeats the page before it because as many entries
-    # were published meanwhile: its former entries are on a later page.
-    def _find_repeated(
-        self,
-        feed: FeedCrawl,
-        result: DocumentResult,
-        document: FeedDocument,
-        versions: list[Version | None],
-        is_probe: bool,
-    ) -> NewerDocument | None:
-        fetch = result.fetch
-        if fetch.role is not Role.PAGE or result.failure is not None or result.lost:
-            return None
-        # If not read just before, it was read before a restart, or by an earlier walk.
-        find_newer = self._store.documents.find_newer
-        newer = feed.find_newer(fetch.requested_url) or find_newer(fetch.feed, fetch.key)
-        differing_ids = (
-            None if newer is None else absences.ids_with_other_content(result.versions, newer.held)
-        )
-        if differing_ids is None or is_probe:
-            return None if differing_ids is None else newer
-        labels = self._store.entries.find_labels(fetch.feed, list(differing_ids))
-        are_same = all(
-            reading.has_label(entry, labels.get(version.id))
-            for entry, version in zip(document.entries, versions, strict=True)
-            if version is not None and version.id in differing_ids
-        )
-        return newer if are_same else None
 
     # -- responses that are no document of the feed -------------------------------------------------------
 

@@ -1,19 +1,16 @@
-"""Documents that were read before, which are requested again to see whether they have changed."""
+"""The documents of a chain that are due to be requested again."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fhcrawl.crawling import reading, requests
-from fhcrawl.crawling.context import Recheck, context_of
-from fhcrawl.crawling.failures import UNEXPECTED_304
-from fhcrawl.documents import as_feed
-from fhcrawl.exceptions import ArgumentError, NotAFeedError
+from fhcrawl.crawling.context import Recheck
+from fhcrawl.exceptions import ArgumentError
 from fhcrawl.logical_feed import Role, absences
 from fhcrawl.logical_feed.absences import Budget
-from fhcrawl.logical_feed.results import DocumentResult, State, is_of_host
+from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import OF_HOST, ReasonKind
-from fhcrawl.spiders.stages.stage import Row, Stage
+from fhcrawl.spiders.stages.checks import Checks
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -21,14 +18,11 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-    from fhcrawl.crawling.context import RequestContext, WalkContext
+    from fhcrawl.crawling.context import WalkContext
     from fhcrawl.crawling.feedcrawl import FeedCrawl
-    from fhcrawl.documents import FeedDocument
-    from fhcrawl.logical_feed.results import DocumentFailure, Fetch
-    from fhcrawl.spiders.stages.stage import Output, Rows
+    from fhcrawl.spiders.stages.stage import Rows
 
 
 RECHECK, LONGEST_DAYS, MOST_DIGITS = "FHCRAWL_RECHECK", 36_500, 5
@@ -47,7 +41,7 @@ def recheck_budget(settings: BaseSettings) -> Budget:
     return Budget(*numbers)
 
 
-class Rechecks(Stage):
+class Rechecks(Checks):
     """Requests some documents of a chain again, except those that this crawl has read (FHCRAWL_RECHECK)."""
 
     def __init__(self, crawler: Crawler) -> None:
@@ -56,10 +50,10 @@ class Rechecks(Stage):
 
     @property
     def rows(self) -> Rows:
-        return {Recheck: Row(self._parse, self._lose)}
+        return {Recheck: self._row}
 
     def begin(self, feed: FeedCrawl) -> Iterator[Request]:
-        return self._recheck(feed, self._due(feed.walk)) if feed.is_chained else iter(())
+        return self._request(feed, Recheck(self._due(feed.walk))) if feed.is_chained else iter(())
 
     def _due(self, walk: WalkContext) -> list[int]:
         rows, doubted_walk = self._store.documents.read_chain(walk.feed)
@@ -88,50 +82,3 @@ class Rechecks(Stage):
         # With the oldest entries first, new ones come on the last page.
         growing = self._store.documents.find_growing(walk.feed, walk.run)
         return document_ids if growing is None else list(dict.fromkeys([growing, *document_ids]))
-
-    def _recheck(self, feed: FeedCrawl, document_ids: list[int], documents: int = 2) -> Iterator[Request]:
-        for position, document_id in enumerate(document_ids, 1):
-            checked = self._store.documents.find_checked(document_id)
-            if checked is not None:
-                yield requests.check(checked, feed.walk, document_ids[position:], documents)
-                return
-
-    def _next(
-        self, feed: FeedCrawl, context: RequestContext, failure: DocumentFailure | None
-    ) -> Iterator[Request]:
-        if isinstance(context.task, Recheck) and (failure is None or not is_of_host(failure)):
-            yield from self._recheck(feed, context.task.following, context.documents + 1)
-
-    def _parse(self, feed: FeedCrawl, fetch: Fetch, response: Response) -> Output:
-        if response.status == requests.NOT_MODIFIED:
-            result = reading.unchanged_result(fetch, response)
-            result = result if requests.was_conditional(response) else result.failed(UNEXPECTED_304)
-            yield from self._end(feed, result, context_of(response))
-            return
-        try:
-            document = as_feed(self._parse_response(response))
-        except NotAFeedError as error:
-            yield from self._lose(feed, fetch, response, reading.parse_failure(response, error))
-        else:
-            yield from self._read_document(feed, fetch, response, document)
-
-    def _read_document(
-        self, feed: FeedCrawl, fetch: Fetch, response: Response, document: FeedDocument
-    ) -> Output:
-        result, versions, earlier = self._read_of_chain(feed, fetch, response, document)
-        following = [*self._next(feed, context_of(response), result.failure)]
-        following += self._last_page(feed, response, document, result)
-        if reading.has_hidden_news(response, result, earlier):
-            following.append(requests.conditional(feed.walk, response))
-        # If the oldest document links to an older one now, the chain has grown.
-        follows = reading.has_grown(result, earlier)
-        yield from self._finish(feed, response, document, result, versions, earlier, following, follows)
-
-    def _lose(
-        self, feed: FeedCrawl, fetch: Fetch, request: Request | Response, failure: DocumentFailure
-    ) -> Iterator[Request]:
-        yield from self._end(feed, DocumentResult(fetch, failure=failure), context_of(request))
-
-    def _end(self, feed: FeedCrawl, result: DocumentResult, context: RequestContext) -> Iterator[Request]:
-        self._commits.record_check(result)
-        yield from self._next(feed, context, result.failure)

@@ -15,7 +15,7 @@ from fhcrawl.documents import FeedDocument
 from fhcrawl.exceptions import LeaseError, NotAFeedError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.logical_feed import FIRST_WALK, Role
+from fhcrawl.logical_feed import FIRST_WALK, Role, absences, confirmation
 from fhcrawl.logical_feed.chain import as_newer_page
 from fhcrawl.logical_feed.platforms import NAMED, PROBE
 from fhcrawl.logical_feed.results import DocumentFailure, State, has_news, joins, must_follow
@@ -105,12 +105,14 @@ class CrawlPart:
         result, versions = reading.read_document(fetch, response, document, stored)
         if fetch.role is Role.LISTED and result.failure is None and not self._is_reached(result):
             result = result.failed(reading.NOT_REACHED)
+        if stored.earlier is not None and result.held is not None and result.failure is None:
+            self._note_loss(fetch, confirmation.dropped(stored.earlier.encoded, result.held))
         return self._with_stored_page(result, stored.earlier), versions, stored.earlier
 
     def _look_up(self, fetch: Fetch, response: Response, document: FeedDocument) -> StoredState:
         documents, walk, earlier = self._store.documents, context_of(response).walk, None
-        if walk.number > FIRST_WALK:
-            earlier = documents.read_earlier(fetch.feed, fetch.key, fetch.position, walk.number)
+        if walk.number > FIRST_WALK or fetch.is_check:
+            earlier = documents.read_earlier(fetch)
         software, size = reading.find_software(fetch, response), walk.page_size
         if software is None and reading.may_be_numbered(fetch, response, document):
             may_be_probed = reading.may_be_probed(fetch, walk.options)
@@ -118,6 +120,15 @@ class CrawlPart:
         if software is not None and software.is_by_time and fetch.role is Role.PAGE and not size:
             size = documents.count_shown(fetch.feed)
         return StoredState(self._store.entries.read_shared_ids(fetch.feed), earlier, software, size)
+
+    # Noted before the document is committed, which may not happen.
+    def _note_loss(self, fetch: Fetch, dropped: set[bytes]) -> None:
+        if not dropped or fetch.role not in (Role.SUBSCRIPTION, Role.PAGE):
+            return
+        known = self._store.feeds.read_confirmation(fetch.feed)
+        if known is not None and not self._store.documents.has_elsewhere(fetch, dropped):
+            with self._unless_taken(fetch.feed):
+                self._store.feeds.note_confirmation(fetch.feed, known.after_loss(fetch.walk))
 
     # calibre's `last` is an offset that no `next` reaches, with entries of the pages before it.
     def _is_reached(self, result: DocumentResult) -> bool:
@@ -145,6 +156,35 @@ class CrawlPart:
             # Only a walk has read the entries of the documents before this one.
             url = documents.find_formed(fetch.feed, fetch.key, software.name)
         return replace(result, older_document=None if url is None else link._replace(url=url))
+
+    # A page that has lost entries since it was last read repeats the page before it because as many entries
+    # were published meanwhile: its former entries are on a later page.
+    def _find_repeated(
+        self,
+        feed: FeedCrawl,
+        result: DocumentResult,
+        document: FeedDocument,
+        versions: list[Version | None],
+        is_probe: bool = False,
+    ) -> NewerDocument | None:
+        fetch = result.fetch
+        if fetch.role is not Role.PAGE or result.failure is not None or result.lost:
+            return None
+        # If not read just before, it was read before a restart, or by an earlier walk.
+        find_newer = self._store.documents.find_newer
+        newer = feed.find_newer(fetch.requested_url) or find_newer(fetch.feed, fetch.key)
+        differing_ids = (
+            None if newer is None else absences.ids_with_other_content(result.versions, newer.held)
+        )
+        if differing_ids is None or is_probe:
+            return None if differing_ids is None else newer
+        labels = self._store.entries.find_labels(fetch.feed, list(differing_ids))
+        are_same = all(
+            reading.has_label(entry, labels.get(version.id))
+            for entry, version in zip(document.entries, versions, strict=True)
+            if version is not None and version.id in differing_ids
+        )
+        return newer if are_same else None
 
     # What the store has behind a document is looked up before the result is final: it may show that the links
     # form a loop, or that an earlier walk has left pages unread.
