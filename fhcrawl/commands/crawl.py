@@ -403,7 +403,8 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: typ
 
     placeholders = Placeholders(spider, {**arguments, "batch_id": 1, "batch_time": ""})
     for uri, values in settings.getdict("FEEDS").items():
-        options = feed_complete_default_values_from_settings(values, settings, str(uri))
+        formatted = {"format": Path(str(uri)).suffix.removeprefix("."), **values}
+        options = feed_complete_default_values_from_settings(formatted, settings)
         if options["uri_params"]:  # a function of the user's provides the placeholders
             continue
         try:
