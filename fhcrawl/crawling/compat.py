@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 EXACT_DELAY: dict[str, float] = {"jitter": 0.0} if hasattr(Slot, "jitter") else {"randomize_delay": False}
 
 HTTP, UNLIMITED = "scrapy.core.downloader.handlers.http11", "addresses and sizes cannot be limited"
-# All private names that fhcrawl uses, by their owner, and what is impossible without them.
+# All private names and undocumented attributes that fhcrawl uses, by their owner, and what is impossible
+# without them.
 PRIVATE = (
     ("scrapy.core.engine.ExecutionEngine", "_slot", "feeds cannot end"),
     ("scrapy.core.downloader.Downloader", "_wait_for_download", "requests to a host cannot be limited"),
