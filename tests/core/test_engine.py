@@ -136,6 +136,14 @@ def test_requests_that_have_ended_are_not_kept(open_scheduler: Callable[[], Sche
     scheduler.close("finished")
 
 
+# As in Scrapy 2.18, whose engine has no other attribute for it.
+def test_scheduler_is_found_in_each_version_of_scrapy() -> None:
+    scheduler = object()
+    opened, closed = SimpleNamespace(_slot=SimpleNamespace(scheduler=scheduler)), SimpleNamespace(_slot=None)
+    assert compat.scheduler_of(cast("Any", opened)) is scheduler
+    assert compat.scheduler_of(cast("Any", closed)) is compat.scheduler_of(None) is None
+
+
 @pytest.mark.parametrize(("path", "names", "consequence"), compat.PRIVATE)
 def test_missing_private_names_are_reported(
     path: str, names: str, consequence: str, monkeypatch: pytest.MonkeyPatch
