@@ -292,10 +292,7 @@ def be_quiet(settings: Settings, level: int) -> None:
 
 
 def _is_for_users(record: logging.LogRecord) -> bool:
-    if record.levelno >= logging.ERROR or vars(record).get("is_for_users"):
-        return True
-    # Scrapy's answer to the first Ctrl-C.
-    return record.name == "scrapy.crawler" and "gracefully" in str(record.msg)
+    return record.levelno >= logging.ERROR or bool(vars(record).get("is_for_users"))
 
 
 if __name__ == "__main__":

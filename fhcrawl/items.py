@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.documents.model import DETAILS
@@ -19,7 +19,7 @@ class EntryItem(MutableMapping[str, Any]):
     """An entry of a logical feed, as pipelines receive it and as it is exported.
 
     Its fields are attributes and, as in Scrapy's items, keys: `item.title` is `item["title"]`. Each item has
-    all of them, and those that pipelines add.
+    all of them, and those that pipelines add. Only `feed` and `id` have no default.
 
     :param feed: URL of the subscription document, as given
     :param id: Atom's `id`, RSS 2.0's `guid`, RSS 1.0's `rdf:about`, JSON Feed's `id` or a Content-ID;
@@ -60,19 +60,19 @@ class EntryItem(MutableMapping[str, Any]):
 
     feed: str
     id: str
-    title: str | None
-    link: str | None
-    published: str | None
-    updated: str | None
-    authors: list[str]
-    categories: list[str]
-    summary: str | None
-    content: str | None
-    content_type: str | None
-    enclosures: list[Enclosure]
-    operation: str | None
-    document: str
-    document_updated: str | None
+    title: str | None = None
+    link: str | None = None
+    published: str | None = None
+    updated: str | None = None
+    authors: list[str] = field(default_factory=list)
+    categories: list[str] = field(default_factory=list)
+    summary: str | None = None
+    content: str | None = None
+    content_type: str | None = None
+    enclosures: list[Enclosure] = field(default_factory=list)
+    operation: str | None = None
+    document: str = ""
+    document_updated: str | None = None
     change: str | None = None
     title_type: str | None = None
     summary_type: str | None = None

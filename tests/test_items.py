@@ -38,6 +38,12 @@ def test_each_field_is_an_attribute_and_a_key(item: EntryVersion, name: str) -> 
     assert item[name] == "again"
 
 
+def test_item_needs_a_feed_and_an_id_only() -> None:
+    item = EntryItem(feed="https://example.org/feed", id="1")
+    assert (item.title, item.authors, item.enclosures, item.document) == (None, [], [], "")
+    assert item.authors is not EntryItem(item.feed, "2").authors
+
+
 def test_item_turns_into_dictionaries(item: EntryVersion) -> None:
     assert dict(item) == {**item} == dataclasses.asdict(item) == ItemAdapter(item).asdict() == VALUES
     assert list(item) == list(item.keys()) == [*ALL_FIELDS]

@@ -8,8 +8,6 @@ import sys
 from contextlib import closing
 from importlib import import_module
 from importlib.util import find_spec
-from inspect import Parameter, signature
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -363,7 +361,7 @@ def check(
     spider = spider or HistorySpider
     check_settings(settings)
     check_components(settings)
-    check_names(settings, arguments, spider)
+    spider.check_names(settings, arguments)
     feeds = spider.check(settings, **arguments)["feeds"]
     if settings["FHCRAWL_WARC"]:
         check_template(settings["FHCRAWL_WARC"], Placeholders(spider, arguments))
@@ -375,25 +373,6 @@ def check(
             raise ArgumentError(NOTHING_SUBSCRIBED)
 
 
-def check_names(settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider]) -> None:
-    from fhcrawl.spiders.history import HistorySpider
-
-    # The arguments of `check`, and those of a subclass's `__init__`.
-    subclasses = [vars(base) for base in spider.__mro__[: spider.__mro__.index(HistorySpider)]]
-    functions = [
-        spider.check,
-        *(attributes["__init__"] for attributes in subclasses if "__init__" in attributes),
-    ]
-    parameters = chain.from_iterable(signature(function).parameters.values() for function in functions)
-    kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-    valid = {parameter.name for parameter in parameters if parameter.kind in kinds} - {"self", "settings"}
-    storages = [*map(str, settings.getdict("FEEDS")), settings["FHCRAWL_WARC"] or ""]
-    for name in arguments.keys() - valid:
-        # Arguments of Scrapyd begin with _.
-        if not name.startswith("_") and not any(f"%({name})" in place for place in storages):
-            raise ArgumentError(f"There is no argument {name}; valid arguments: {', '.join(sorted(valid))}")
-
-
 def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider]) -> None:
     from scrapy.extensions.feedexport import apply_uri_params
     from scrapy.utils.conf import feed_complete_default_values_from_settings
@@ -403,7 +382,8 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: typ
 
     placeholders = Placeholders(spider, {**arguments, "batch_id": 1, "batch_time": ""})
     for uri, values in settings.getdict("FEEDS").items():
-        options = feed_complete_default_values_from_settings(values, settings, str(uri))
+        formatted = {"format": Path(str(uri)).suffix.removeprefix("."), **values}
+        options = feed_complete_default_values_from_settings(formatted, settings)
         if options["uri_params"]:  # a function of the user's provides the placeholders
             continue
         try:

@@ -145,10 +145,12 @@ class Command(ScrapyCommand):
 
     def run_crawl(self, spider: Crawler | type[Spider], **arguments: Any) -> None:
         """Crawl until it ends; the exit code is 1 if the crawl could not begin."""
-        from fhcrawl.core.engine import check_private_names, watch_signals
+        from fhcrawl.crawling.compat import check_private_names
 
         check_private_names()
-        watch_signals(self.crawler_process, self.signals)
+        # Scrapy installs its handlers of signals just before the loop starts.
+        loop = asyncio.get_event_loop()
+        loop.call_soon(self.signals.watch, loop)
         crawl = self.crawler_process.crawl(spider, **arguments)
         if isinstance(crawl, asyncio.Task):
             crawl.add_done_callback(_log_error)

@@ -1,4 +1,4 @@
-"""The downloader, the priority queue, the scheduler, and the private names of Scrapy 2.19."""
+"""The downloader, the priority queue and the scheduler."""
 
 from __future__ import annotations
 
@@ -6,22 +6,18 @@ import contextlib
 import logging
 import shutil
 from collections import Counter
-from functools import partial
 from itertools import chain
 from pathlib import Path
-from pkgutil import resolve_name
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-import scrapy
-import twisted
 from scrapy import signals
 from scrapy.core import downloader, scheduler
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from fhcrawl.core.components import check_components
+from fhcrawl.crawling.compat import check_private_names
 from fhcrawl.crawling.pauses import delay_slot, domain_of, host_of, pauses
-from fhcrawl.exceptions import ArgumentError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.utils.addresses import registered_domain
 
@@ -35,51 +31,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
 
-    from fhcrawl.utils.interrupts import SignalCount
-
 logger = logging.getLogger(__name__)
-
-
-HTTP, UNLIMITED = "scrapy.core.downloader.handlers.http11", "addresses and sizes cannot be limited"
-# Private names of Scrapy and Twisted, by their owner, and what is impossible without them. Only this module
-# and `downloadhandlers` use any.
-PRIVATE = (
-    ("scrapy.core.engine.ExecutionEngine", "_slot", "feeds cannot end"),
-    ("scrapy.core.downloader.Downloader", "_wait_for_download", "requests to a host cannot be limited"),
-    ("scrapy.core.scheduler.Scheduler", "_dq _dqpush", "a crawl with a JOBDIR cannot continue"),
-    ("scrapy.crawler.CrawlerProcessBase", "_signal_shutdown _signal_kill", "signals cannot be counted"),
-    (f"{HTTP}.HTTP11DownloadHandler", "_pool", UNLIMITED),
-    (f"{HTTP}._LenientHTTP11ClientFactory", "_quiescentCallback", UNLIMITED),
-    (f"{HTTP}._LenientHTTP11ClientProtocol", "_giveUp _parser", UNLIMITED),
-    (f"{HTTP}._ResponseReader", "_bodybuf _finished _request", UNLIMITED),
-    (f"{HTTP}._ScrapyAgent", "_headers_from_twisted_response", UNLIMITED),
-    ("twisted.web.client.HTTPConnectionPool", "_factory _timeouts", UNLIMITED),
-    ("twisted.web._newclient", "HEADER STATUS", UNLIMITED),
-)
-
-
-def check_private_names() -> None:
-    """:raises ArgumentError: if this version of Scrapy or Twisted lacks a private name"""
-    for path, names, consequence in PRIVATE:
-        for name in names.split():
-            if not _has_name(path, name):
-                versions = f"Scrapy {scrapy.__version__} and Twisted {twisted.__version__}"
-                raise ArgumentError(f"With {versions}, {consequence}: {path}.{name} is missing")
-
-
-def _has_name(path: str, name: str) -> bool:
-    try:
-        owner = resolve_name(path)
-    except (ImportError, AttributeError):
-        return False
-    # The attributes that constructors set are among the names of their code.
-    codes = [getattr(base.__init__, "__code__", None) for base in getattr(owner, "__mro__", ())]
-    return hasattr(owner, name) or any(code is not None and name in code.co_names for code in codes)
-
-
-def watch_signals(process: Any, count: SignalCount) -> None:
-    for name in ("_signal_shutdown", "_signal_kill"):
-        setattr(process, name, partial(count.note, getattr(process, name)))
 
 
 # No signal reports that a request has left the scheduler, or that it has ended.
@@ -91,7 +43,7 @@ def is_closing(engine: ExecutionEngine | None) -> bool:
     return engine is None or engine._slot is None or engine._slot.closing is not None
 
 
-# Scrapy 2.19 can exceed the limit per host: one loop sends the queued requests of a slot and looks at
+# Scrapy can exceed the limit per host: one loop sends the queued requests of a slot and looks at
 # `slot.transferring`, to which asyncio tasks add their requests only after the loop.
 class Downloader(downloader.Downloader):
     def __init__(self, crawler: Crawler) -> None:

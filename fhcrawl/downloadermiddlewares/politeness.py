@@ -23,6 +23,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.python.failure import Failure
 
+from fhcrawl.crawling.compat import EXACT_DELAY
 from fhcrawl.crawling.context import find_context, is_of_user, is_of_web_archive
 from fhcrawl.crawling.failures import (
     FORBIDDEN,
@@ -106,7 +107,7 @@ class PolitenessMiddleware(Component):
             self._refused[host] = f"its robots.txt requires {delay:.0f} seconds between requests"
             return
         for slot in {host, key}:
-            self._slow_down(slot, delay, jitter=0.0)
+            self._slow_down(slot, delay, **EXACT_DELAY)
 
     def _slow_down(self, host: str, delay: float, **values: float) -> None:
         settings = self._downloader.per_slot_settings.setdefault(host, {})
@@ -144,7 +145,7 @@ class PolitenessMiddleware(Component):
             elif key == host or is_local:
                 self._slow_down(key, 0.0 if is_local else ARCHIVE_DELAY, concurrency=1)
             else:
-                self._slow_down(key, INDEX_DELAY, concurrency=1, jitter=0.0)
+                self._slow_down(key, INDEX_DELAY, concurrency=1, **EXACT_DELAY)
 
     def process_response(self, request: Request, response: Response) -> Response:
         if response.status not in PAUSE_STATUSES:

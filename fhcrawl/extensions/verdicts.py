@@ -12,6 +12,7 @@ from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
 from fhcrawl import signals as fhcrawl_signals
+from fhcrawl.crawling.compat import scheduler_of
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.feedexport import FeedExporter
@@ -92,9 +93,8 @@ class VerdictsExtension(Component):
         self._release_loop.start(LOOKS_AGAIN_SECONDS, now=False)
 
     def _release_done(self) -> None:
-        engine = self._crawler.engine
         # A project's own scheduler may lack the method.
-        pop_done = None if engine is None else getattr(engine.scheduler, "done", None)
+        pop_done = getattr(scheduler_of(self._crawler.engine), "done", None)
         if pop_done is None:
             return
         done, extension = pop_done(), StoreExtension.of(self._crawler)

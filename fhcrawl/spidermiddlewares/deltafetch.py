@@ -11,7 +11,7 @@ from scrapy import signals as scrapy_signals
 
 from fhcrawl import signals
 from fhcrawl.crawling import requests
-from fhcrawl.crawling.context import DELTAFETCH_KEY, context_of, feed_of
+from fhcrawl.crawling.context import DELTAFETCH_ENABLED, DELTAFETCH_KEY, context_of, feed_of
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
@@ -72,14 +72,14 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         async for output in result:
-            if isinstance(output, Request) and feed_of(output) and self._is_enabled_for_request(output):
+            if isinstance(output, Request) and feed_of(output) and output.meta.get(DELTAFETCH_ENABLED, True):
                 followed = self._request_to_follow(output)
                 if followed is not None:
                     yield followed
             else:
                 yield output
 
-    def _get_key(self, request: Request) -> str:
+    def _key_of(self, request: Request) -> str:
         # Not `request.url`, which may be the target of a redirect.
         return str(request.meta.get(DELTAFETCH_KEY) or context_of(request).requested_url)
 
@@ -88,7 +88,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     # processed document ends the walk only if all older documents are processed.
     def _request_to_follow(self, request: Request) -> Request | None:
         """Return the request for an older document, or for another one in its place; None to skip it."""
-        context, key = context_of(request), self._get_key(request)
+        context, key = context_of(request), self._key_of(request)
         if context.role is Role.PART:
             # The spider requests only unprocessed documents of a list.
             return request

@@ -6,7 +6,8 @@ import asyncio
 import logging
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
+from inspect import Parameter, signature
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
@@ -14,7 +15,7 @@ from scrapy import Request, Spider
 from fhcrawl.crawling import requests, subscriptions
 from fhcrawl.crawling.reading import numbered_pages
 from fhcrawl.crawling.subscriptions import LISTED_FILES
-from fhcrawl.exceptions import StoreError
+from fhcrawl.exceptions import ArgumentError, StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed.platforms import PROBE
 from fhcrawl.spiders.stages import Stages
@@ -24,7 +25,7 @@ from fhcrawl.utils.datadir import base_of
 from fhcrawl.warc import warc_files
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -73,7 +74,27 @@ class HistorySpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        cls.check_names(crawler.settings, kwargs)
         return super().from_crawler(crawler, *args, **cls.check(crawler.settings, **kwargs))
+
+    @classmethod
+    def check_names(cls, settings: BaseSettings, arguments: Iterable[str]) -> None:
+        """:raises ArgumentError: if neither the spider nor a placeholder has an argument of that name"""
+        # The arguments of `check`, and those of a subclass's `__init__`.
+        subclasses = [vars(base) for base in cls.__mro__[: cls.__mro__.index(HistorySpider)]]
+        functions = [
+            cls.check,
+            *(attributes["__init__"] for attributes in subclasses if "__init__" in attributes),
+        ]
+        parameters = chain.from_iterable(signature(function).parameters.values() for function in functions)
+        kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+        valid = {parameter.name for parameter in parameters if parameter.kind in kinds} - {"self", "settings"}
+        storages = [*map(str, settings.getdict("FEEDS")), settings["FHCRAWL_WARC"] or ""]
+        for name in set(arguments) - valid:
+            # Arguments of Scrapyd begin with _.
+            if not name.startswith("_") and not any(f"%({name})" in place for place in storages):
+                valid_names = ", ".join(sorted(valid))
+                raise ArgumentError(f"There is no argument {name}; valid arguments: {valid_names}")
 
     @staticmethod
     def check(

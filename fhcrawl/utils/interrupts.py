@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
     from typing import NoReturn
+
+logger = logging.getLogger(__name__)
 
 # The exit code that shells report for a process that a signal has ended.
 SIGNAL_CODE = 128
 EXIT_CODE = SIGNAL_CODE + signal.SIGINT
 SENTENCE = "Interrupted. Committed data is kept, and the next run continues from there."
+STOPPING = "Stopping when the requests in progress are complete; press Ctrl-C again to stop now"
 
 
 def tell() -> None:
@@ -41,8 +47,21 @@ class SignalCount:
         self.code: int | None = None
         self.number = 0
 
-    def note(self, handler: Callable[[int, Any], None], signum: int, frame: Any) -> None:
+    def watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Count the signals that Scrapy's handlers, which are installed now, and their successors handle."""
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(signum)
+            if callable(handler) and handler is not signal.default_int_handler:
+                signal.signal(signum, partial(self._note, loop, handler))
+
+    def _note(
+        self, loop: asyncio.AbstractEventLoop, handler: Callable[[int, Any], Any], signum: int, frame: Any
+    ) -> None:
         self.number += 1
         if signum == signal.SIGINT or self.number > 1:
             self.code = SIGNAL_CODE + signum
+        if self.number == 1:
+            # Not now: the signal may have interrupted a write to the log.
+            loop.call_soon_threadsafe(partial(logger.info, STOPPING, extra={"is_for_users": True}))
         handler(signum, frame)
+        self.watch(loop)

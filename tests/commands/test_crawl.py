@@ -2,8 +2,8 @@ import json
 
 import pytest
 from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 
-from fhcrawl.commands.crawl import check_names
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.spiders.history import HistorySpider
 from tests.feeds import E, atom
@@ -31,9 +31,16 @@ def test_garbage_is_not_looked_for_in_what_was_imported(server: FeedServer, proj
     ids=["Scrapyd's", "of a WARC file", "of an export"],
 )
 def test_arguments_of_others_are_left_alone(given: dict[str, object], arguments: dict[str, str]) -> None:
-    check_names(Settings(given), arguments, HistorySpider)
+    HistorySpider.check_names(Settings(given), arguments)
     with pytest.raises(ArgumentError, match="There is no argument ru; valid arguments:"):
-        check_names(Settings(given), {"ru": "1", **arguments}, HistorySpider)
+        HistorySpider.check_names(Settings(given), {"ru": "1", **arguments})
+
+
+def test_spider_of_another_command_refuses_an_unknown_argument() -> None:
+    crawler = get_crawler(HistorySpider)
+    assert HistorySpider.from_crawler(crawler, feed="https://example.org/feed").requested
+    with pytest.raises(ArgumentError, match="There is no argument fed; valid arguments:"):
+        HistorySpider.from_crawler(crawler, fed="https://example.org/feed")
 
 
 def crawl(project: Project, *args: str, code: int = 0) -> str:

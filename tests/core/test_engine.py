@@ -15,7 +15,7 @@ from scrapy.utils.test import get_crawler
 
 from fhcrawl.core import engine
 from fhcrawl.core.engine import Scheduler
-from fhcrawl.crawling import pauses
+from fhcrawl.crawling import compat, pauses
 from fhcrawl.crawling.context import context_of
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.extensions.store import StoreExtension
@@ -52,7 +52,7 @@ class Downloader(SimpleNamespace):
 
 
 def test_host_that_does_not_answer_delays_no_other_host_of_its_domain() -> None:
-    slow, fast, index = Slot(1, 0), Slot(1, 0), Slot(1, 0)
+    slow, fast, index = Slot(1, 0, 0), Slot(1, 0, 0), Slot(1, 0, 0)
     slots = {"a.example.org": slow, "b.example.org": fast, "b.example.org/index": index}
     downloader: Any = Downloader(slots=slots)
     slow.lastseen, fast.lastseen, index.lastseen = monotonic() - engine.SLOW - 1, monotonic(), monotonic()
@@ -136,16 +136,24 @@ def test_requests_that_have_ended_are_not_kept(open_scheduler: Callable[[], Sche
     scheduler.close("finished")
 
 
-@pytest.mark.parametrize(("path", "names", "consequence"), engine.PRIVATE)
+# As in Scrapy 2.18, whose engine has no other attribute for it.
+def test_scheduler_is_found_in_each_version_of_scrapy() -> None:
+    scheduler = object()
+    opened, closed = SimpleNamespace(_slot=SimpleNamespace(scheduler=scheduler)), SimpleNamespace(_slot=None)
+    assert compat.scheduler_of(cast("Any", opened)) is scheduler
+    assert compat.scheduler_of(cast("Any", closed)) is compat.scheduler_of(None) is None
+
+
+@pytest.mark.parametrize(("path", "names", "consequence"), compat.PRIVATE)
 def test_missing_private_names_are_reported(
     path: str, names: str, consequence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine.check_private_names()
+    compat.check_private_names()
     for name in names.split():
         gone = (path, f"{name}_of_another_version", consequence)
-        monkeypatch.setattr(engine, "PRIVATE", (gone,))
-        with pytest.raises(ArgumentError, match=rf"With Scrapy 2\.19.*{consequence}: .*{gone[1]} is missing"):
-            engine.check_private_names()
+        monkeypatch.setattr(compat, "PRIVATE", (gone,))
+        with pytest.raises(ArgumentError, match=rf"With Scrapy 2\..*{consequence}: .*{gone[1]} is missing"):
+            compat.check_private_names()
     monkeypatch.undo()
     monkeypatch.delattr("scrapy.core.scheduler.Scheduler._dq")
     with pytest.raises(ArgumentError, match=r"JOBDIR cannot continue: .*Scheduler\._dq is missing"):

@@ -11,6 +11,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import scrapy
 from scrapy.settings import Settings, default_settings
 
 from fhcrawl import __main__, items, settings
@@ -147,7 +148,8 @@ def changed() -> Iterator[tuple[str, Any, Any]]:
 
 
 def _shown(value: object) -> str:
-    return f"{value.__module__}.{value.__qualname__}" if isinstance(value, type) else str(value)
+    shown = f"{value.__module__}.{value.__qualname__}" if isinstance(value, type) else str(value)
+    return shown.replace(f"Scrapy/{scrapy.__version__}", "Scrapy/VERSION")
 
 
 def _reason(comment: str) -> str:

@@ -7,6 +7,7 @@ import sys
 from functools import cache
 
 import pytest
+import scrapy
 
 from fhcrawl.logical_feed import Verdict
 from tests.docs import generate
@@ -60,6 +61,7 @@ def test_pages_are_ordinary_markdown(page: str) -> None:
 DOCTEST = re.compile(r"^```python\n(>>> (?:.*\n)*?)```$", re.MULTILINE)
 
 
+@pytest.mark.skipif(scrapy.version_info[:2] != (2, 19), reason="the pages have texts of Scrapy 2.19")
 @pytest.mark.parametrize("page", PAGES)
 def test_generated_parts_are_of_today(page: str) -> None:
     text = source(page)

@@ -232,7 +232,7 @@ def test_web_archive_gets_a_request_a_second_and_its_index_24_a_minute(
     host = urlsplit(archive).hostname or ""
     index = f"{host}/index"
     for name in (host, index):
-        downloader.slots[name] = Slot(concurrency=8, delay=0, jitter=0.5)
+        downloader.slots[name] = Slot(8, 0, 0.5)
     walk = WalkContext("https://example.org/feed", 1, FeedOptions(web_archive=archive))
     found = Memento(1, walk.feed, "2009-01-01T00:00:00Z", "", None)
     for _ in range(2):
@@ -245,7 +245,8 @@ def test_web_archive_gets_a_request_a_second_and_its_index_24_a_minute(
         # A slot that has been idle is made anew.
         assert (given["concurrency"], given["delay"]) == (1, seconds)
     # No 25 within a minute by chance.
-    assert of_index != 2.5 or downloader.slots[index].jitter == 0
+    delays = {downloader.slots[index].download_delay() for _ in range(9)}
+    assert of_index != 2.5 or delays == {2.5}
     # Other hosts are as they were.
     middleware.process_request(Request("https://example.org/feed"))
     assert set(downloader.per_slot_settings) == {host, index}
@@ -255,7 +256,7 @@ def test_pause_is_of_all_hosts_of_a_domain() -> None:
     middleware, downloader = middleware_with({})
     domain = [f"{name}.tumblr.example" for name in "abc"]
     for host in (*domain[:2], "other.example", "a.tumblr.example/index"):
-        downloader.slots[host] = Slot(concurrency=8, delay=0)
+        downloader.slots[host] = Slot(8, 0, 0)
     request = of_feed(f"http://{domain[0]}/rss")
     begun = time.monotonic()
     response = middleware.process_response(request, Response(request.url, 429, {"Retry-After": "60"}))

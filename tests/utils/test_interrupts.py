@@ -1,16 +1,18 @@
 """What Ctrl-C does to a command: a sentence, and its exit code."""
 
+import asyncio
+import logging
 import signal
 import sys
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
+from scrapy.utils.ossignal import install_shutdown_handlers
 
 from fhcrawl import __main__
 from fhcrawl.commands import feeds
-from fhcrawl.core.engine import watch_signals
 from fhcrawl.utils import interrupts
 from tests.projects import Project
 
@@ -27,9 +29,10 @@ class Interrupted:
 
 @pytest.fixture(autouse=True)
 def handled() -> Iterator[None]:
-    before = signal.getsignal(signal.SIGINT)
+    before = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)}
     yield
-    signal.signal(signal.SIGINT, before)
+    for signum, handler in before.items():
+        signal.signal(signum, handler)
 
 
 @pytest.mark.in_process
@@ -59,13 +62,18 @@ def test_command_interrupted_at_startup_prints_one_line(
 
 
 class Crawls:
+    """Handle signals as Scrapy does."""
+
     def __init__(self) -> None:
         self.handled: list[tuple[str, int]] = []
+        install_shutdown_handlers(self.shut_down)
 
-    def _signal_shutdown(self, signum: int, _: Any) -> None:
+    def shut_down(self, signum: int, _frame: object) -> None:
+        install_shutdown_handlers(self.kill)
         self.handled.append(("shutdown", signum))
 
-    def _signal_kill(self, signum: int, _: Any) -> None:
+    def kill(self, signum: int, _frame: object) -> None:
+        install_shutdown_handlers(signal.SIG_IGN)
         self.handled.append(("kill", signum))
 
 
@@ -76,10 +84,17 @@ class Crawls:
         *(([signal.SIGINT] * 2, 130), ([signal.SIGTERM] * 2, 143)),
     ],
 )
-def test_exit_code_after_signals(sent: list[signal.Signals], code: int | None) -> None:
-    count, crawls = interrupts.SignalCount(), Crawls()
-    watch_signals(crawls, count)
-    handlers = (crawls._signal_shutdown, crawls._signal_kill)
-    for handler, signum in zip(handlers, sent, strict=False):
-        handler(signum, None)
-    assert (count.code, count.number, len(crawls.handled)) == (code, len(sent), len(sent))
+def test_exit_code_after_signals(
+    sent: list[signal.Signals], code: int | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    count, crawls, loop = interrupts.SignalCount(), Crawls(), asyncio.new_event_loop()
+    count.watch(loop)
+    for signum in sent:
+        signal.raise_signal(signum)
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+    loop.close()
+    assert (count.code, count.number) == (code, len(sent))
+    assert crawls.handled == list(zip(("shutdown", "kill"), sent, strict=False))
+    assert caplog.messages == [interrupts.STOPPING][: len(sent)]
