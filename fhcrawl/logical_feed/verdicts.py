@@ -57,6 +57,7 @@ class Evidence:
     :param software: its software, if its older pages, which no document links to, are not requested
     :param agreed: when all documents of the chain had their stored content (`absences.agreed_walk`), and
         their links led to its end; ISO 8601 in UTC
+    :param caveat: what its documents may lack (`Platform`)
     """
 
     entries: int = 0
@@ -65,10 +66,13 @@ class Evidence:
     listing: Listing | None = None
     agreed: str | None = None
     sitemap: SitemapReport | None = None
+    caveat: str = ""
 
     @property
     def shows_all_pages(self) -> bool:
-        return self.agreed is not None and (self.total is None or self.total <= self.entries)
+        return (
+            self.agreed is not None and not self.caveat and (self.total is None or self.total <= self.entries)
+        )
 
     # A publisher may count entries that no page shows, or those of another moment; and the stored entries may
     # be others than those counted. So a number alone does not make a feed complete.
@@ -79,7 +83,7 @@ class Evidence:
             text = self.listing.in_words
         elif self.total is not None:
             text = f"its publisher counts {self.total:,} entries; the store has {self.entries:,}"
-        return f"; {text}" if text else ""
+        return "".join(f"; {each}" for each in (text, self.caveat) if each)
 
 
 # The verdicts for people, the worst first.

@@ -12,7 +12,7 @@ from fhcrawl.logical_feed import Kind, Reason, Role, Verdict, in_words, words
 from fhcrawl.logical_feed.absences import LINK_OCTETS, NO_OLDER, Seen, agreed_walk, digest_of_id
 from fhcrawl.logical_feed.coverage import COVERED_KINDS, CaptureRead, covered_by, split_marks
 from fhcrawl.logical_feed.listings import Listing, SitemapReport
-from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
+from fhcrawl.logical_feed.platforms import NAMED, NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CUT, State
 from fhcrawl.logical_feed.verdicts import HAS_MOVED, Evidence, verdict
 from fhcrawl.reasons import ReasonKind
@@ -185,6 +185,7 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
         if kind is Kind.PAGED and listing is None:
             complete_as_of = _complete_as_of(chain, last_pages[feed.id])
         sitemap = from_json(feed.sitemap, SitemapReport.from_json)
+        caveat = next((NAMED[row.platform].caveat for row in chain if row.platform in NAMED), "")
         gaps = [
             *_gap_reasons(feed, chain, parts[feed.id], unrequested.get(feed.id)),
             *(
@@ -198,7 +199,7 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
             kind,
             feed.crawled or feed.since,
             [*gaps, *_failed_reads(feed, chain)],
-            Evidence(live_entries, feed.total, feed.software, listing, complete_as_of, sitemap),
+            Evidence(live_entries, feed.total, feed.software, listing, complete_as_of, sitemap, caveat),
             covered=covered,
             is_held_back=feed.id in own_coverage and subscriptions.is_held_back(feed, own_coverage[feed.id]),
         )
