@@ -349,7 +349,7 @@ PLATFORMS = (
     Platform(
         "gitweb",
         from_last_id("h", COMMIT),
-        "`;h=` the last commit",
+        "`&h=` the last commit",
         generator=re.compile(rb">\s*gitweb\b"),
         url=re.compile(r"[?;&]a=(?:atom|rss)\b"),
         repeats=True,
