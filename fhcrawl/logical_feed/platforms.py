@@ -41,7 +41,11 @@ TIMES_AS_MANY = 10
 ZONE = timedelta(hours=14)
 # After so many consecutive periods of time without entries, no earlier ones are requested.
 MOST_EMPTY = 2
-GITHUB_TAG = re.compile(r"tag:github\.com,2008:Repository/[0-9]+/(.+)$")
+GITHUB_TAG = re.compile(r"^tag:github\.com,2008:Repository/[0-9]+/(.+)$")
+# In ids of gitweb and of cgit.
+COMMIT = re.compile(r"(?:;h=|^urn:sha1:)([0-9a-f]{40})$")
+# A page of them has the ancestors of one commit, in the order of time.
+ANCESTORS = "commits of merged branches may be missing"
 # Trac's message for a page after the last one, in any language; its own faults have other messages.
 TRAC_MESSAGE = re.compile(rb'<p class="message">[^<]{0,200}?\b([0-9]{1,9})\b')
 
@@ -81,11 +85,13 @@ class Platform:
     :param header: a name and the value of a response header, as a regular expression for `Name: value`
     :param url: the URLs of its feeds that have older documents; without `generator` and `header`, the URL
         alone identifies it
+    :param ids: an element that documents of its feeds have
     :param ends: statuses of a page that does not exist
     :param denial: text in the body of a 500 for a page that does not exist, with its number as first group
     :param repeats: after the last page, the server returns it again, or the page itself
     :param moves: the URL of the older document depends on the entries shown, and changes with each new entry
     :param is_by_time: each page is a period of time, which may have no entries, or more than are shown
+    :param caveat: what its older documents may lack, for people; its feeds are never `complete` by them
     :param has_api: the older document is a web page, which leads to an API with all entries (`api_of`)
     :param pages: the name of its pages, for people
     """
@@ -96,11 +102,13 @@ class Platform:
     generator: re.Pattern[bytes] | None = None
     header: re.Pattern[str] | None = None
     url: re.Pattern[str] | None = None
+    ids: re.Pattern[bytes] | None = None
     ends: tuple[int, ...] = (NOT_FOUND,)
     denial: re.Pattern[bytes] | None = None
     repeats: bool = False
     moves: bool = False
     is_by_time: bool = False
+    caveat: str = ""
     has_api: bool = False
 
     def is_denied(self, url: str, status: int, body: bytes) -> bool:
@@ -131,10 +139,13 @@ def _key(pair: str) -> str:
 # The rest of the URL is unchanged: for `Special%3ANewPages`, a server may redirect or respond with 404.
 def with_parameter(url: str, parameter: str, value: str) -> str:
     parts, new = urlsplit(url), f"{parameter}={quote(value, safe='')}"
-    pairs = parts.query.split("&") if parts.query else []
+    # With their separators: gitweb's are semicolons.
+    pairs = re.split("([&;])", parts.query) if parts.query else []
     is_there = any(_key(pair) == parameter for pair in pairs)
-    changed = [new if _key(pair) == parameter else pair for pair in pairs] if is_there else [*pairs, new]
-    return urlunsplit(parts._replace(query="&".join(changed)))
+    changed = [new if _key(pair) == parameter else pair for pair in pairs]
+    if not is_there:
+        changed += ["&", new] if pairs else [new]
+    return urlunsplit(parts._replace(query="".join(changed)))
 
 
 def _numeric_parameter(url: str, parameter: str, default: int) -> int | None:
@@ -173,18 +184,25 @@ def before_oldest(parameter: str, time_format: str) -> Form:
     return older_url
 
 
-def after_tag(url: str, shown: Shown) -> str | None:
-    match = GITHUB_TAG.match(shown.last_id or "")
-    return None if match is None else with_parameter(url, "after", match[1])
+# The part of the last id that a group of a regular expression matches.
+def from_last_id(parameter: str, last_id: re.Pattern[str]) -> Form:
+    def older_url(url: str, shown: Shown) -> str | None:
+        match = last_id.search(shown.last_id or "")
+        return None if match is None else with_parameter(url, parameter, match[1])
+
+    return older_url
 
 
 # The number of entries to show.
-def with_more_entries(url: str, shown: Shown) -> str | None:
-    requested = _numeric_parameter(url, "num", 0)
-    if requested is None or shown.number < requested:
-        return None
-    number = str(TIMES_AS_MANY * shown.number)
-    return with_parameter(url, "num", number) if NUMBER.fullmatch(number) else None
+def with_more_entries(parameter: str) -> Form:
+    def older_url(url: str, shown: Shown) -> str | None:
+        requested = _numeric_parameter(url, parameter, 0)
+        if requested is None or shown.number < requested:
+            return None
+        number = str(TIMES_AS_MANY * shown.number)
+        return with_parameter(url, parameter, number) if NUMBER.fullmatch(number) else None
+
+    return older_url
 
 
 # A year before the last segment of the path, which must match `name`.
@@ -266,7 +284,13 @@ WORDPRESS = Platform(
 )
 PLATFORMS = (
     WORDPRESS,
-    Platform("Redmine", numbered("page"), "`?page=2`", generator=re.compile(rb"\bRedmine\b")),
+    Platform(
+        "Redmine",
+        numbered("page"),
+        "`/news.atom?page=2`",
+        generator=re.compile(rb"\bRedmine\b"),
+        url=re.compile(r"/news\.atom(?:[?#]|$)"),
+    ),
     Platform(
         "Trac",
         before_oldest("from", "%Y-%m-%d"),
@@ -294,11 +318,60 @@ PLATFORMS = (
         moves=True,
     ),
     Platform(
+        "MediaWiki contributions",
+        before_oldest("offset", "%Y%m%d%H%M%S"),
+        "`&offset=` the time of the oldest entry",
+        generator=re.compile(rb">\s*MediaWiki "),
+        url=re.compile(r"[?&]action=feedcontributions\b"),
+        repeats=True,
+        moves=True,
+    ),
+    Platform(
         "DokuWiki",
-        with_more_entries,
+        with_more_entries("num"),
         "`?num=` ten times as many entries",
         generator=re.compile(rb"FeedCreator"),
         url=re.compile(r"/feed\.php(?:[?#]|$)"),
+    ),
+    Platform(
+        "Fossil",
+        with_more_entries("n"),
+        "`?n=` ten times as many entries",
+        generator=re.compile(rb">\s*Fossil version\b"),
+        url=re.compile(r"/timeline\.rss(?:[?#]|$)"),
+    ),
+    Platform(
+        "hgweb",
+        with_more_entries("revcount"),
+        "`?revcount=` ten times as many entries",
+        url=re.compile(r"/(?:atom|rss)-log(?:[/?#]|$)"),
+    ),
+    Platform(
+        "gitweb",
+        from_last_id("h", COMMIT),
+        "`&h=` the last commit",
+        generator=re.compile(rb">\s*gitweb\b"),
+        url=re.compile(r"[?;&]a=(?:atom|rss)\b"),
+        repeats=True,
+        moves=True,
+        caveat=ANCESTORS,
+    ),
+    Platform(
+        "cgit",
+        from_last_id("h", COMMIT),
+        "`/atom/?h=` the last commit",
+        url=re.compile(r"/atom/(?:[?#]|$)"),
+        ids=re.compile(rb"<id>\s*urn:sha1:[0-9a-f]{40}\s*</id>"),
+        repeats=True,
+        moves=True,
+        caveat=ANCESTORS,
+    ),
+    Platform(
+        "Tiny Tiny RSS",
+        numbered("offset", first=0, is_of_entries=True),
+        "`&offset=60`, `&offset=120`",
+        generator=re.compile(rb">\s*Tiny Tiny RSS\b"),
+        url=re.compile(r"/public\.php\?(?:[^#]*&)?op=rss\b"),
     ),
     Platform(
         "blosxom",
@@ -355,7 +428,7 @@ PLATFORMS = (
     ),
     Platform(
         "GitHub",
-        after_tag,
+        from_last_id("after", GITHUB_TAG),
         "`/releases.atom?after=` the last tag",
         url=re.compile(r"^https?://github\.com/[^/?#]+/[^/?#]+/(?:releases|tags)\.atom(?:[?#]|$)"),
         repeats=True,
@@ -395,6 +468,8 @@ def recognise(url: str, headers: Iterable[str], body: bytes) -> Platform | None:
     lines = list(headers)
     for row in PLATFORMS:
         if row.url is not None and not row.url.search(url):
+            continue
+        if row.ids is not None and not row.ids.search(body):
             continue
         if row.generator is not None and row.generator.search(generator):
             return row

@@ -57,6 +57,7 @@ class Evidence:
     :param software: its software, if its older pages, which no document links to, are not requested
     :param agreed: when all pages were the feed: two readings agreed; ISO 8601 in UTC
     :param differing: number of confirmations in a row in which two readings differed
+    :param caveat: what its documents may lack (`Platform`)
     """
 
     entries: int = 0
@@ -66,10 +67,13 @@ class Evidence:
     agreed: str | None = None
     differing: int = 0
     sitemap: SitemapReport | None = None
+    caveat: str = ""
 
     @property
     def shows_all_pages(self) -> bool:
-        return self.agreed is not None and (self.total is None or self.total <= self.entries)
+        return (
+            self.agreed is not None and not self.caveat and (self.total is None or self.total <= self.entries)
+        )
 
     # A publisher may count entries that no page shows, or those of another moment; and the stored entries may
     # be others than those counted. So a number alone does not make a feed complete.
@@ -80,7 +84,7 @@ class Evidence:
             text = self.listing.in_words
         elif self.total is not None:
             text = f"its publisher counts {self.total:,} entries; the store has {self.entries:,}"
-        return f"; {text}" if text else ""
+        return "".join(f"; {each}" for each in (text, self.caveat) if each)
 
 
 # The verdicts for people, the worst first.
@@ -155,7 +159,7 @@ def verdict(
     elif kind is Kind.PAGED and not is_listed and (has_gap or not evidence.shows_all_pages):
         # After a hole in the first page, a walk reads the older pages: the hole is not a reason.
         reasons.append(Reason(ReasonKind.PAGED, feed, _of_pages(evidence, has_gap), since))
-        is_lossy = evidence.differing or evidence.agreed is not None
+        is_lossy = evidence.differing or (evidence.agreed is not None and not evidence.caveat)
         reached.append(Verdict.LOSSY if is_lossy else Verdict.UNKNOWN)
     return min(reached, key=list(Verdict).index), reasons
 

@@ -13,7 +13,7 @@ from fhcrawl.logical_feed.absences import LINK_OCTETS, NO_OLDER, Seen, agreed_wa
 from fhcrawl.logical_feed.confirmation import Confirmation
 from fhcrawl.logical_feed.coverage import COVERED_KINDS, CaptureRead, covered_by, split_marks
 from fhcrawl.logical_feed.listings import Listing, SitemapReport
-from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
+from fhcrawl.logical_feed.platforms import NAMED, NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CUT, State
 from fhcrawl.logical_feed.verdicts import HAS_MOVED, Evidence, verdict
 from fhcrawl.reasons import ReasonKind
@@ -182,9 +182,10 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
         listing = from_json(feed.listing, partial(Listing.of_walk, walk=feed.walk))
         # The publisher's list proves more than the pages do.
         agreed, confirmation = None, from_json(feed.confirmation, Confirmation.from_json) or Confirmation()
-        if listing is None:
+        if listing is None or listing.is_whole:
             agreed = _agreed(feed, kind, confirmation, chain, last_pages[feed.id])
         sitemap = from_json(feed.sitemap, SitemapReport.from_json)
+        caveat = next((NAMED[row.platform].caveat for row in chain if row.platform in NAMED), "")
         gaps = [
             *_gap_reasons(feed, chain, parts[feed.id], unrequested.get(feed.id)),
             *(
@@ -206,6 +207,7 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
                 agreed,
                 confirmation.differing,
                 sitemap,
+                caveat,
             ),
             covered=covered,
             is_held_back=feed.id in own_coverage and subscriptions.is_held_back(feed, own_coverage[feed.id]),

@@ -1,5 +1,7 @@
 """The order of verdicts, failed reads, and what verdicts say of the time for which a feed is covered."""
 
+from dataclasses import replace
+
 import pytest
 
 from fhcrawl.logical_feed import WORDS, Kind, Reason, Verdict, in_words
@@ -101,6 +103,14 @@ def test_publishers_list_stays_evidence_in_an_outage(kind: Kind) -> None:
     complete = Listing(1, "a", 10, total=3, held=3, known=3, unlisted=1, foreign=0, newest="", highest=9)
     evidence = Evidence(4, listing=complete)
     assert verdict("f", kind, OLD, [OUTAGE], evidence) == (Verdict.COMPLETE, [OUTAGE])
+
+
+def test_pages_that_may_lack_entries_are_never_complete() -> None:
+    agreed = Evidence(9, agreed=OLD)
+    assert verdict("f", Kind.PAGED, OLD, [], agreed) == (Verdict.COMPLETE, [])
+    reached, [reason] = verdict("f", Kind.PAGED, OLD, [], replace(agreed, caveat="some may be missing"))
+    assert (reached, reason.kind) == (Verdict.LOSSY, "paged")
+    assert reason.detail.endswith("; some may be missing")
 
 
 def test_feed_of_captures_alone_is_not_unread() -> None:

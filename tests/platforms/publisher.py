@@ -7,6 +7,7 @@ import functools
 import http.server
 import json
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -19,6 +20,7 @@ from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import unquote
 
 from tests.ports import NoServerError, free_port, started
 
@@ -134,6 +136,16 @@ class Publisher(ABC):
         with started(command, self.folder / "server.log", self._is_up, cwd=cwd or self.folder, env=env):
             yield
 
+    @contextlib.contextmanager
+    def script(self, path: Path, **environment: str) -> Iterator[None]:
+        """Serve a CGI script at the root.
+
+        :param environment: of the script, besides what CGI gives it
+        """
+        env = {"SERVER_PORT": str(self.port), "TZ": "UTC", **environment}
+        with self.thread(functools.partial(_Script, path, env)):
+            yield
+
     def _is_up(self) -> bool:
         try:
             urllib.request.urlopen(self.root, timeout=60).close()  # noqa: S310
@@ -165,6 +177,25 @@ def run(*command: str | Path, cwd: Path, text: str | None = None, **environment:
     if done.returncode:
         raise NoServerError(f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.stdout
+
+
+class Repository(Publisher):
+    """A repository of commits: they are added only, and none of them changes."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._numbers: set[int] = set()
+
+    @abstractmethod
+    def commit(self, posts: Sequence[Post]) -> None: ...
+
+    def write(self, posts: Sequence[Post]) -> None:
+        new = [post for post in posts if post.number not in self._numbers]
+        self._numbers.update(post.number for post in new)
+        self.commit(new)
+
+    def remove(self, number: int) -> None:
+        pass
 
 
 class StaticSite(Publisher):
@@ -281,3 +312,32 @@ class _Files(Quiet, http.server.SimpleHTTPRequestHandler):
         ".rss": "application/rss+xml",
         ".atom": "application/atom+xml",
     }
+
+
+class _Script(Quiet, http.server.BaseHTTPRequestHandler):
+    def __init__(self, script: Path, environment: dict[str, str], *args: Any) -> None:
+        self.script, self.environment = script, environment
+        super().__init__(*args)
+
+    def do_GET(self) -> None:
+        path, _, query = self.path.partition("?")
+        environment = {
+            **os.environ,
+            **self.environment,
+            "GATEWAY_INTERFACE": "CGI/1.1",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "SERVER_NAME": "127.0.0.1",
+            "REQUEST_METHOD": "GET",
+            "SCRIPT_NAME": "",
+            "PATH_INFO": unquote(path),
+            "QUERY_STRING": query,
+            "HTTP_IF_MODIFIED_SINCE": self.headers.get("If-Modified-Since", ""),
+        }
+        done = subprocess.run([str(self.script)], env=environment, capture_output=True, check=True)
+        head, body = re.split(rb"\r?\n\r?\n", done.stdout, maxsplit=1)
+        headers = dict(line.split(": ", 1) for line in head.decode().splitlines())
+        self.send_response(int(headers.pop("Status", "200").split()[0]))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)

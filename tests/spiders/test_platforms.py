@@ -27,11 +27,12 @@ NEWEST = datetime(2004, 3, 1, 12, tzinfo=timezone.utc)
 Show = Callable[[list[E], str, dict[str, str]], "list[E] | int | str"]
 
 
-def entries(number: int, new: int = 0, prefix: str = "") -> list[E]:
+def entries(number: int, new: int = 0, prefix: str = "", digits: int = 1) -> list[E]:
     """The newest first; the first `new` of them came last."""
     times = [NEWEST + timedelta(days=STEP * new) - timedelta(days=STEP * index) for index in range(number)]
     found = [
-        E(f"{prefix}{number - index}", updated=f"{t:%Y-%m-%dT%H:%M:%SZ}") for index, t in enumerate(times)
+        E(f"{prefix}{number - index:0{digits}}", updated=f"{t:%Y-%m-%dT%H:%M:%SZ}")
+        for index, t in enumerate(times)
     ]
     return [entry for entry in found if not str(entry.updated).startswith("1999")]
 
@@ -53,6 +54,10 @@ def last_of(of: list[E]) -> int:
 
 def skipping(parameter: str) -> Show:
     return lambda of, _path, query: of[int(query.get(parameter, 0)) :][:SIZE]
+
+
+def larger(parameter: str) -> Show:
+    return lambda of, _path, query: of[: int(query.get(parameter, SIZE))]
 
 
 def older_than(parameter: str, form: str, *, includes: bool = False, is_number: bool = False) -> Show:
@@ -93,6 +98,12 @@ def after_tag(of: list[E], _path: str, query: dict[str, str]) -> list[E]:
     return of[begin : begin + SIZE]
 
 
+def from_commit(of: list[E], _path: str, query: dict[str, str]) -> list[E]:
+    commits = [str(entry.id)[-40:] for entry in of]
+    begin = commits.index(query["h"]) if "h" in query else 0
+    return of[begin : begin + SIZE]
+
+
 @dataclass(frozen=True)
 class Case:
     """A feed of a software, and how that answers."""
@@ -103,7 +114,9 @@ class Case:
     comment: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     host: str | None = None
+    # Of the entries' ids, and the number of digits after it.
     prefix: str = ""
+    digits: int = 1
     # Documents with entries, with the feed itself.
     documents: int = 3
 
@@ -128,11 +141,32 @@ CASES = {
         older_than("offset", "%Y%m%d%H%M%S"),
         "<generator>MediaWiki 1.39.4</generator>",
     ),
-    "DokuWiki": Case(
-        "/feed.php",
-        lambda of, _path, query: of[: int(query.get("num", SIZE))],
-        comment='<!-- generator="FeedCreator 1.8" -->',
+    "MediaWiki contributions": Case(
+        "/api.php?action=feedcontributions&user=A&feedformat=atom",
+        older_than("offset", "%Y%m%d%H%M%S"),
+        "<generator>MediaWiki 1.39.17</generator>",
+    ),
+    "DokuWiki": Case("/feed.php", larger("num"), comment='<!-- generator="FeedCreator 1.8" -->', documents=2),
+    "Fossil": Case(
+        "/timeline.rss?y=ci",
+        larger("n"),
+        "<generator>Fossil version [3c53b6364e] 2023-02-26 19:24:24</generator>",
         documents=2,
+    ),
+    "hgweb": Case("/site/atom-log", larger("revcount"), documents=2),
+    "gitweb": Case(
+        "/?p=site.git;a=atom",
+        from_commit,
+        "<generator version='2.39.5/2.39.5'>gitweb</generator>",
+        prefix="http://example.org/?p=site.git;a=commitdiff;h=",
+        digits=40,
+        documents=4,
+    ),
+    "cgit": Case("/site/atom/", from_commit, prefix="urn:sha1:", digits=40, documents=4),
+    "Tiny Tiny RSS": Case(
+        "/public.php?op=rss&id=-2&key=a",
+        skipping("offset"),
+        '<generator uri="https://tt-rss.org/">Tiny Tiny RSS/21</generator>',
     ),
     "blosxom": Case("/blog/index.rss", yearly(), "<generator>blosxom/2.1.2</generator>", documents=6),
     "ABlog": Case(
@@ -177,7 +211,7 @@ class Site:
 
     def __init__(self, server: FeedServer, case: Case) -> None:
         self.server, self.case = server, case
-        self.of = entries(ENTRIES, prefix=case.prefix)
+        self.of = entries(ENTRIES, prefix=case.prefix, digits=case.digits)
         if case.host is not None:
             assert isinstance(server, MemoryServer)
             server._netloc = case.host
@@ -384,11 +418,33 @@ def test_fault_of_a_server_is_no_end(server: FeedServer, project: Project, body:
     assert project.verdict() == LOSSY
 
 
+@pytest.mark.parametrize("name", ["gitweb", "cgit"])
+def test_ancestors_of_a_commit_are_never_complete(server: FeedServer, project: Project, name: str) -> None:
+    site = Site(server, CASES[name])
+    for _ in range(3):
+        project.crawl(site.feed, settings={"DELTAFETCH_RESET": 1})
+        assert project.verdict() == LOSSY
+        assert "; commits of merged branches may be missing" in project.feeds()[0]["reasons"][0]["detail"]
+
+
+def test_feeds_without_older_documents_are_not_recognised() -> None:
+    redmine = b"<feed><generator>Redmine</generator></feed>"
+    for name in ("issues", "activity", "projects/a/boards/1"):
+        assert platforms.recognise(f"http://example.org/{name}.atom?key=a", (), redmine) is None
+    assert platforms.recognise("http://example.org/news.atom", (), redmine) is not None
+    # The path of cgit's feeds is that of others too.
+    entry = b"<feed><entry><id>%s</id></entry></feed>"
+    assert platforms.recognise("http://example.org/a/atom/", (), entry % b"urn:uuid:1") is None
+    assert platforms.recognise("http://example.org/a/atom/", (), entry % (b"urn:sha1:%040d" % 1)) is not None
+
+
 def test_rest_of_a_url_stays_as_it_is() -> None:
     url = "http://example.org/index.php?title=Special:NewPages&x=a+b%2Fc&feed&offset=1#top"
     changed = url.replace("offset=1", "offset=20040101000000")
     assert platforms.with_parameter(url, "offset", "20040101000000") == changed
     assert platforms.with_parameter("http://example.org/a:b", "page", "2") == "http://example.org/a:b?page=2"
+    branch = "http://example.org/?p=site.git;a=rss;h=refs/heads/a;opt=--no-merges"
+    assert platforms.with_parameter(branch, "h", "1") == branch.replace("refs/heads/a", "1")
 
 
 # -- numbered pages of unknown software ----------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""MediaWiki: its feed of new pages, which goes on before a time, and has those of the last 90 days."""
+"""MediaWiki: its feeds of contributions, and of new pages in the last 90 days, which go on before a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ TIMES_AS_YOUNG = 15
 
 class MediaWiki(Publisher):
     name, program, package = "MediaWiki", PLACE, "mediawiki"
-    feeds = (Feed("", "/index.php?title=Special:NewPages&feed=atom"),)
+    feeds = (
+        Feed("new pages", "/index.php?title=Special:NewPages&feed=atom"),
+        Feed("contributions", "/api.php?action=feedcontributions&user=Admin&feedformat=atom"),
+    )
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
@@ -52,9 +55,9 @@ class MediaWiki(Publisher):
             time = (now - (now - post.published) / TIMES_AS_YOUNG).timestamp()
             os.utime(path, (time, time))
         if new:
-            self._run("importTextFiles.php", "--rc", "--use-timestamp", *new)
+            self._run("importTextFiles.php", "--rc", "--user", "Admin", "--use-timestamp", *new)
         if edited:
-            self._run("importTextFiles.php", "--rc", "--overwrite", *edited)
+            self._run("importTextFiles.php", "--rc", "--user", "Admin", "--overwrite", *edited)
 
     def remove(self, number: int) -> None:
         self._run("deleteBatch.php", text=f"Post {number}\n")
