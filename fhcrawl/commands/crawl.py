@@ -100,6 +100,11 @@ NO_ADDON = (
     "ADDONS = {'fhcrawl.Addon': 500}"
 )
 
+NO_TRAFILATURA = (
+    "--from-sitemap (FHCRAWL_SITEMAP_POSTS) needs trafilatura: run pip install '.[posts]' in the folder of "
+    "fhcrawl's source"
+)
+
 
 class Command(command.Command, crawl.Command):
     requires_crawler_process = True
@@ -135,6 +140,12 @@ class Command(command.Command, crawl.Command):
             "dest": "FHCRAWL_PROBE",
             "help": "request ?page=2 of feeds without links to older pages, to see whether they have "
             "numbered pages",
+        },
+        "--from-sitemap": {
+            "action": "store_const",
+            "const": "1000",
+            "dest": "FHCRAWL_SITEMAP_POSTS",
+            "help": "also read posts that only the sitemap of a feed's site names, up to 1,000 in a crawl",
         },
         "--merge-renamed": {
             **SWITCH,
@@ -363,6 +374,8 @@ def check(
     spider = spider or HistorySpider
     check_settings(settings)
     check_components(settings)
+    if settings.getint("FHCRAWL_SITEMAP_POSTS") and find_spec("trafilatura") is None:
+        raise ArgumentError(NO_TRAFILATURA)
     check_names(settings, arguments, spider)
     feeds = spider.check(settings, **arguments)["feeds"]
     if settings["FHCRAWL_WARC"]:
