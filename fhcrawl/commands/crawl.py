@@ -100,10 +100,7 @@ NO_ADDON = (
     "ADDONS = {'fhcrawl.Addon': 500}"
 )
 
-NO_TRAFILATURA = (
-    "--from-sitemap (FHCRAWL_SITEMAP_POSTS) needs trafilatura: run pip install '.[posts]' in the folder of "
-    "fhcrawl's source"
-)
+NO_POSTS = "--from-sitemap needs trafilatura: run pip install '.[posts]' in the folder of fhcrawl's source"
 
 
 class Command(command.Command, crawl.Command):
@@ -375,7 +372,7 @@ def check(
     check_settings(settings)
     check_components(settings)
     if settings.getint("FHCRAWL_SITEMAP_POSTS") and find_spec("trafilatura") is None:
-        raise ArgumentError(NO_TRAFILATURA)
+        raise ArgumentError(NO_POSTS)
     check_names(settings, arguments, spider)
     feeds = spider.check(settings, **arguments)["feeds"]
     if settings["FHCRAWL_WARC"]:

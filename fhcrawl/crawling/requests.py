@@ -401,7 +401,7 @@ def sitemap(
 
 
 def sitemap_post(walk: WalkContext, via: str, post: SitemapPost) -> Request:
-    meta, place = {**CONDITIONAL, "dont_retry": True}, chain.position_of_post(walk.number)
+    meta, place = {**CONDITIONAL, "dont_retry": True}, ChainPosition(EARLIEST_WALK, walk.number)
     last = LastReading(etag=post.etag, last_modified=post.last_modified, validated_url=post.validated_url)
     context = {"via": via, "task": post, "last_reading": last}
     return _request(walk, post.url, Role.POST, place, meta, CHECK_PRIORITY, **context)

@@ -113,11 +113,6 @@ def position_of_capture(date: str, depth: int) -> ChainPosition:
     return ChainPosition(min(max(int(moment.timestamp()), 0) + EARLIEST_WALK, FIRST_WALK - 1), -depth)
 
 
-def position_of_post(walk: int) -> ChainPosition:
-    """Return the position of a web page that a sitemap names, read in a walk."""
-    return ChainPosition(EARLIEST_WALK, walk)
-
-
 def captured_at(place: ChainPosition) -> str | None:
     """Return when the document at a position was captured, in UTC; None if it is no capture."""
     if place.walk >= FIRST_WALK or place.walk == EARLIEST_WALK:

@@ -478,13 +478,11 @@ class SitemapReport(StoredResult):
 
     @property
     def in_words(self) -> str:
-        if not self.listed:
-            return ""
-        if self.kept >= self.listed:
-            return "its sitemap names no other post"
         least, more = "at least " if self.is_part else "", self.listed - self.kept
-        posts = "more post: --from-sitemap reads it" if more == 1 else "more posts: --from-sitemap reads them"
-        return f"its sitemap names {least}{more:,} {posts}"
+        if more <= 0:
+            return "its sitemap names no other post" if self.listed else ""
+        posts = "post: --from-sitemap reads it" if more == 1 else "posts: --from-sitemap reads them"
+        return f"its sitemap names {least}{more:,} more {posts}"
 
 
 def is_sitemap_due(read: str | None, now: str) -> bool:

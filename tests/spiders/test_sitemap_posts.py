@@ -181,8 +181,10 @@ def test_stopped_crawl_continues(project: Project, server: FeedServer) -> None:
     serve(server, 1, 2, 3, 4)
     settings = {"JOBDIR": project.folder / "job", "CLOSESPIDER_PAGECOUNT": 2, "CONCURRENT_REQUESTS": 1}
     items, paths = [], []
-    for _ in range(8):
-        items += [item["id"] for item in crawl(project, server, 3, **settings).items]
+    log = ""
+    while "closed (finished)" not in log:
+        run = crawl(project, server, 3, **settings)
+        log, items = run.log, items + [item["id"] for item in run.items]
         paths += read(server)
     assert paths == posts(4, 3, 2)
     assert len(items) == len(set(items)) == 5

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import context_of
 from fhcrawl.downloadermiddlewares import politeness
-from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.exceptions import NotAFeedError, TimeIsOverError
 from fhcrawl.logical_feed.listings import SitemapPost, comparable_url
 from fhcrawl.logical_feed.results import State
 from fhcrawl.spiders.stages.stage import Row, Stage
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from fhcrawl.crawling.feedcrawl import FeedCrawl
-    from fhcrawl.documents import FeedDocument
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.spiders.stages.stage import Output, Rows
 
@@ -74,26 +73,22 @@ class SitemapPosts(Stage):
         if not isinstance(post, SitemapPost):
             return
         yield from self._next(feed, fetch, response.url, post)
-        document = None
-        try:
-            if response.status != requests.NOT_MODIFIED:
-                document = self._reader.read(response)
-        except NotAFeedError as error:
-            logger.info("%s is not read as a post: %s", response.url, error)
-        if document is None:
+        if response.status == requests.NOT_MODIFIED:
             self._note(feed, post)
             return
-        if self._is_known(feed, post, document):
+        try:
+            document = self._reader.read(response)
+        except NotAFeedError as error:
+            logger.info("%s is not read as a post: %s", response.url, error)
+            if not isinstance(error, TimeIsOverError):
+                self._note(feed, post)
+            return
+        # It may be the page of a feed's entry, at another URL.
+        links = {comparable_url(entry.link or "") for entry in document.entries} - {comparable_url(post.url)}
+        if links and not links.isdisjoint(map(comparable_url, self._store.sitemaps.read_links(feed.url))):
             document.entries.clear()
         result, versions = self._read(feed, fetch, response, document)
         yield from self._yield_document(response, document, result, versions)
-
-    # It may be the page of a feed's entry, at another URL.
-    def _is_known(self, feed: FeedCrawl, post: SitemapPost, document: FeedDocument) -> bool:
-        links = {comparable_url(entry.link) for entry in document.entries if entry.link}
-        if links <= {comparable_url(post.url)}:
-            return False
-        return not links.isdisjoint(map(comparable_url, self._store.sitemaps.read_links(feed.url)))
 
     def _note(self, feed: FeedCrawl, post: SitemapPost) -> None:
         with self._unless_taken(feed.url):
