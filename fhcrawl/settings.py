@@ -117,6 +117,10 @@ FHCRAWL_PLATFORMS_ENABLED = True
 # like entries that are not in the store, if the feed itself does not show all of its entries. Sitemaps do not
 # affect the verdict.
 FHCRAWL_SITEMAPS_ENABLED = True
+# Maximum number of web pages per feed and crawl to read as entries, of those that only a sitemap names: pages
+# that look like entries and to which no entry links, those that changed last first. The next crawl reads the
+# rest. It requires the extra `posts`. `--from-sitemap` sets it to 1000; 0 reads none.
+FHCRAWL_SITEMAP_POSTS = 0
 # Whether to request `?page=2` once for each feed that does not link to older pages and whose software is not
 # known, to find out whether it has numbered pages. If it has none, the request is repeated after 30 days.
 # `--probe` turns it on; for one feed, use `probe = true`.

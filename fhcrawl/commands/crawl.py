@@ -98,6 +98,8 @@ NO_ADDON = (
     "ADDONS = {'fhcrawl.Addon': 500}"
 )
 
+NO_POSTS = "--from-sitemap needs trafilatura: run pip install '.[posts]' in the folder of fhcrawl's source"
+
 
 class Command(command.Command, crawl.Command):
     requires_crawler_process = True
@@ -133,6 +135,12 @@ class Command(command.Command, crawl.Command):
             "dest": "FHCRAWL_PROBE",
             "help": "request ?page=2 of feeds without links to older pages, to see whether they have "
             "numbered pages",
+        },
+        "--from-sitemap": {
+            "action": "store_const",
+            "const": "1000",
+            "dest": "FHCRAWL_SITEMAP_POSTS",
+            "help": "also read posts that only the sitemap of a feed's site names, up to 1,000 in a crawl",
         },
         "--merge-renamed": {
             **SWITCH,
@@ -361,6 +369,8 @@ def check(
     spider = spider or HistorySpider
     check_settings(settings)
     check_components(settings)
+    if settings.getint("FHCRAWL_SITEMAP_POSTS") and find_spec("trafilatura") is None:
+        raise ArgumentError(NO_POSTS)
     spider.check_names(settings, arguments)
     feeds = spider.check(settings, **arguments)["feeds"]
     if settings["FHCRAWL_WARC"]:

@@ -55,6 +55,7 @@ class Job(NamedTuple):
     max_entries: int = 0
     keep_head: bool = False
     is_sitemap: bool = False
+    is_post: bool = False
 
 
 def read(job: Job) -> Answer:
@@ -64,8 +65,12 @@ def read(job: Job) -> Answer:
         from fhcrawl.crawling.sitemaps import read_sitemap
 
         return read_sitemap(job.body)
+    if job.is_post:
+        from fhcrawl.crawling.webpages import read_page
+
+        return read_page(job.body, job.url, job.content_type)
     try:
-        document = documents.read(*job[:-1])
+        document = documents.read(*job[:-2])
     except NotAFeedError as error:
         if error.kind is ReasonKind.HTML:
             error.feeds = [without_credentials(url) for url in feed_links(job.body, job.url)]

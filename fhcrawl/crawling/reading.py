@@ -42,6 +42,7 @@ from fhcrawl.logical_feed.chain import (
     subscription_relation,
 )
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
+from fhcrawl.logical_feed.listings import SitemapPost, comparable_url
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE, PROBED_AGAIN, Shown, api_of, recognise
 from fhcrawl.logical_feed.results import CUT, DocumentFailure, DocumentResult, State, Validators, order
 from fhcrawl.logical_feed.verdicts import DECLARED
@@ -92,11 +93,13 @@ class StoredState(NamedTuple):
     """What is known of a document, and of its feed, before it is read.
 
     :param shared_ids: ids that several entries of the feed are known to have
+    :param posts: the ids of entries from web pages, by `comparable_url` of their links
     :param software: for a document of the chain: forms the URL of its older page if no link names it
     :param size: number of entries of the subscription document; 0 if unknown
     """
 
     shared_ids: frozenset[str]
+    posts: Mapping[str, str]
     earlier: EarlierReading | None = None
     software: Platform | None = None
     size: int = 0
@@ -223,7 +226,7 @@ class _Reading:
         self.context = context_of(response)
         self.walk = self.context.walk
         self.fetch, self.response, self.document = fetch, response, document
-        self.shared_ids, self.earlier, self.software, self.size = stored
+        self.shared_ids, self.posts, self.earlier, self.software, self.size = stored
         self.new_shared_ids: dict[str, str] = {}  # each with the id that the publisher gave
         self.own_urls = (fetch.requested_url, fetch.url)
         self.quirks = requests.quirks_of(self.walk.options)
@@ -346,6 +349,8 @@ class _Reading:
         document, older, earlier = self.document, self.older, self.earlier
         # Feed of multipart pages: "A page with a `next` link is immutable".
         is_immutable = document.format == "multipart" and "next-archive" in document.links
+        if isinstance(post := self.context.task, SitemapPost):
+            return None, {}, Validators(*requests.validators(self.response), lastmod=post.lastmod)
         if self.fetch.role not in chain.CHAIN or is_immutable:
             return None, {}, Validators()
         unsettled = earlier.unsettled if earlier is not None else ()
@@ -463,7 +468,11 @@ class _Reading:
         for tombstone in document.tombstones:
             claimed = results.deletion_order(tombstone, document.updated, fetch.position, is_observed)
             deletions.append(_version(fetch, tombstone.ref, claimed, ""))
-        return deletions
+        # Entries from web pages, which have other ids here.
+        ids = {version.id for version in self.versions if version is not None}
+        links = [comparable_url(entry.link) for entry in document.entries if entry.link] if self.posts else ()
+        replaced = {self.posts[link] for link in links if link in self.posts} - ids
+        return [*deletions, *(results.absence(entry_id, fetch.position) for entry_id in sorted(replaced))]
 
     # -- older pages that no link names -------------------------------------------------------------------
 

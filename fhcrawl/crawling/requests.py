@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.subscriptions import FeedOptions
     from fhcrawl.logical_feed import Link
     from fhcrawl.logical_feed.chain import NewerPage
-    from fhcrawl.logical_feed.listings import ListCheck, SitemapCheck
+    from fhcrawl.logical_feed.listings import ListCheck, SitemapCheck, SitemapPost
     from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult
     from fhcrawl.store import CheckedDocument, DocumentRef, Memento, WalkStart
 
@@ -395,6 +395,13 @@ def sitemap(
     meta = {**CONDITIONAL, "dont_retry": True, "download_maxsize": MOST_OCTETS}
     context = {"via": via, "task": check, "last_reading": LastReading(**validators)}
     return _request(walk, check.requested[-1], Role.LISTED, place, meta, CHECK_PRIORITY, **context)
+
+
+def sitemap_post(walk: WalkContext, via: str, post: SitemapPost) -> Request:
+    meta, place = {**CONDITIONAL, "dont_retry": True}, ChainPosition(EARLIEST_WALK, walk.number)
+    last = LastReading(etag=post.etag, last_modified=post.last_modified, validated_url=post.validated_url)
+    context = {"via": via, "task": post, "last_reading": last}
+    return _request(walk, post.url, Role.POST, place, meta, CHECK_PRIORITY, **context)
 
 
 def of_task(walk: WalkContext, url: str, task: object, via: str | None = None) -> Request:

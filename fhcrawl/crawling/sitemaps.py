@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy.utils.gz import gunzip
@@ -16,6 +16,7 @@ from fhcrawl.reasons import ReasonKind
 
 # 50,000 URLs of a sitemap take 5 to 10 MiB. The protocol allows 50 MB, which would take seconds.
 MOST_OCTETS = 16 * 1024**2
+LONGEST_LASTMOD = 40  # characters
 GZIP = b"\x1f\x8b"
 # libxml2's and gunzip's.
 BLANK = b" \t\r\n\xef\xbb\xbf"
@@ -23,9 +24,9 @@ MALFORMED = (SyntaxError, OSError, EOFError, StopIteration, ValueError)
 
 
 class SitemapDocument(NamedTuple):
-    """The URLs of a sitemap, and whether these are sitemaps."""
+    """The URLs of a sitemap, each with its `lastmod` ('' for none), and whether these are sitemaps."""
 
-    urls: list[str]
+    urls: dict[str, str]
     is_index: bool
 
 
@@ -43,7 +44,7 @@ def _read(body: bytes) -> SitemapDocument:
     if not body.lstrip(BLANK).startswith(b"<"):
         # sitemaps.org/protocol.html, 'Other Sitemap formats': a text file has one URL a line.
         lines = map(str.strip, body.decode("utf-8-sig").splitlines()[:MOST_PAGES])
-        urls = list(filter(None, lines))
+        urls = dict.fromkeys(filter(None, lines), "")
         if not all(map(_is_of_web, urls)):
             raise ValueError("its lines are not URLs")
         return SitemapDocument(urls, False)
@@ -52,8 +53,12 @@ def _read(body: bytes) -> SitemapDocument:
         raise ValueError(f"its root element is {sitemap.type}")
     items = islice(sitemap, MOST_PAGES)
     # What lists news has no other pages (the last two days' news).
-    urls = [page["loc"] for page in items if "news" not in page]
-    return SitemapDocument(list(filter(_is_of_web, urls)), sitemap.type == "sitemapindex")
+    urls = {page["loc"]: _lastmod(page) for page in items if "news" not in page and _is_of_web(page["loc"])}
+    return SitemapDocument(urls, sitemap.type == "sitemapindex")
+
+
+def _lastmod(page: dict[str, Any]) -> str:
+    return "".join((page.get("lastmod") or "").split())[:LONGEST_LASTMOD]
 
 
 def _is_of_web(url: str) -> bool:

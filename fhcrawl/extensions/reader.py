@@ -145,8 +145,9 @@ class ReaderExtension(Component):
     def begin_parsing(self, response: Response) -> None:
         request = request_of(response)
         context = context_of(request)
-        # A sitemap of 10 KB can be one of 10 MB.
-        size = len(response.body) + WORTH_WAITING * response.body.startswith(GZIP)
+        # A sitemap of 10 KB can be one of 10 MB; web pages take longer than feeds.
+        is_slow = response.body.startswith(GZIP) or context.role is Role.POST
+        size = len(response.body) + WORTH_WAITING * is_slow
         is_large = response.status in OK and size >= LARGE
         if not self._is_enabled or not is_large or context.role is Role.TIMEMAP:
             return
@@ -204,6 +205,7 @@ class ReaderExtension(Component):
             self._max_entries,
             keep_head=context_of(request).role is Role.SUBSCRIPTION,
             is_sitemap=context_of(request).purpose is SitemapCheck,
+            is_post=context_of(request).role is Role.POST,
         )
 
     def forget(self, response: Response) -> None:

@@ -94,6 +94,7 @@ class ChainPosition(NamedTuple):
     read, and captures are ordered by their dates. So a capture is a walk of its own before the first one: its
     number is its date in seconds since 1970, counted from EARLIEST_WALK, the least integer of the store's
     columns. `position_of_capture` and `captured_at` are the only functions that convert one into the other.
+    Web pages that a sitemap names are older than all captures: EARLIEST_WALK with the walk as the step.
 
     :param walk: number of the walk; of a capture, the number of its date
     :param step: 0 for the walk's subscription document, -1 for the document before it, and so on
@@ -113,8 +114,8 @@ def position_of_capture(date: str, depth: int) -> ChainPosition:
 
 
 def captured_at(place: ChainPosition) -> str | None:
-    """Return when the document at a position was captured, in UTC; None if a walk has read it."""
-    if place.walk >= FIRST_WALK:
+    """Return when the document at a position was captured, in UTC; None if it is no capture."""
+    if place.walk >= FIRST_WALK or place.walk == EARLIEST_WALK:
         return None
     moment = datetime.fromtimestamp(place.walk - EARLIEST_WALK, timezone.utc)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -134,6 +135,8 @@ class Role(str, Enum):
     TIMEMAP = "timemap"
     # A publisher's own list of entries, or a page that shows some of these; it is not part of the chain.
     LISTED = "listed"
+    # A web page of an entry, which a sitemap names; it is not part of the chain.
+    POST = "post"
 
 
 CHAIN = (Role.SUBSCRIPTION, Role.ARCHIVE, Role.PAGE)

@@ -428,6 +428,23 @@ class SitemapCheck:
         return replace(self, left=self.left[1:], requested=(*self.requested, self.left[0]))
 
 
+@dataclass(frozen=True, slots=True)
+class SitemapPost:
+    """A page of a sitemap that looks like an entry, as a request carries it.
+
+    :param lastmod: what the sitemap says of its last change; '' for nothing
+    :param etag, last_modified, validated_url: as of a `LastReading`, if it was read before
+    :param number: how many such pages the crawl has requested for the feed, with this one
+    """
+
+    url: str
+    lastmod: str
+    etag: str | None = None
+    last_modified: str | None = None
+    validated_url: str | None = None
+    number: int = 0
+
+
 class Pages(NamedTuple):
     """The pages of sitemaps that look like entries: their URLs by key, and the keys that entries link to."""
 
@@ -454,16 +471,18 @@ class SitemapReport(StoredResult):
     kept: int = 0
     is_part: bool = False
 
+    def with_posts(self, posts: int, others: int) -> SitemapReport:
+        """Return the report with what was read of the pages since: entries, and pages that are no posts."""
+        listed = max(self.listed - others, 0)
+        return replace(self, listed=listed, kept=min(self.kept + posts, listed))
+
     @property
     def in_words(self) -> str:
-        if not self.listed:
-            return ""
-        least = "at least " if self.is_part else ""
-        pages = "page that looks like an entry" if self.listed == 1 else "pages that look like entries"
-        others = " (fhcrawl feeds --missing lists the others)" if self.kept < self.listed else ""
-        return (
-            f"its sitemap lists {least}{self.listed:,} {pages}; the store has {self.kept:,} of them{others}"
-        )
+        least, more = "at least " if self.is_part else "", self.listed - self.kept
+        if more <= 0:
+            return "its sitemap names no other post" if self.listed else ""
+        posts = "post: --from-sitemap reads it" if more == 1 else "posts: --from-sitemap reads them"
+        return f"its sitemap names {least}{more:,} more {posts}"
 
 
 def is_sitemap_due(read: str | None, now: str) -> bool:
@@ -471,14 +490,15 @@ def is_sitemap_due(read: str | None, now: str) -> bool:
     return read is None or not 0 <= elapsed(read, now) < SITEMAP_SECONDS
 
 
-def _comparable_url(url: str) -> str:
+def comparable_url(url: str) -> str:
+    """Return the part of a page's URL that is the same in feeds and sitemaps."""
     return TRACKING.sub("", SCHEME.sub("", url).partition("#")[0]).rstrip("/")
 
 
 # Digits belong to dates and numbers; the last segment is the name of the entry. So `/2024/05/a-post/` and
 # `/2023/11/another/` are alike, and so are `/?p=12` and `/?p=7`; `/about/` and `/2024/05/` are not.
 def _shape_of(url: str) -> str:
-    path, mark, query = _comparable_url(url).partition("?")
+    path, mark, query = comparable_url(url).partition("?")
     if mark:
         return DIGITS.sub("0", f"{path}?{query}")
     folder, slash, _ = path.rpartition("/")
@@ -500,8 +520,8 @@ def like_entries(pages: Iterable[str], links: list[str]) -> list[str]:
 # for entries: only sitemaps that list stored entries count, and others with similar names.
 def compare(sitemaps: Mapping[str, Iterable[str]], links: Iterable[str]) -> Pages:
     """Return the pages in sitemaps that look like entries of a feed, by the sitemap's URL."""
-    linked = set(map(_comparable_url, links))
-    by_sitemap = {name: {_comparable_url(page): page for page in pages} for name, pages in sitemaps.items()}
+    linked = set(map(comparable_url, links))
+    by_sitemap = {name: {comparable_url(page): page for page in pages} for name, pages in sitemaps.items()}
     families = {DIGITS.sub("0", name) for name, pages in by_sitemap.items() if linked & pages.keys()}
     listed: dict[str, str] = {}
     for name, pages in by_sitemap.items():

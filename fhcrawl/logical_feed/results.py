@@ -486,6 +486,7 @@ class Validators(NamedTuple):
     :param body_digest: of a subscription document
     :param received: when the body of an unchanged document was received; None after a 304
     :param doubted_since: when the document was last received before the server sent a false 304 for it
+    :param lastmod: of a web page: what its sitemap says of its last change
     """
 
     etag: str | None = None
@@ -493,6 +494,7 @@ class Validators(NamedTuple):
     body_digest: str | None = None
     received: str | None = None
     doubted_since: str | None = None
+    lastmod: str | None = None
 
 
 class Metadata(NamedTuple):

@@ -182,6 +182,11 @@ WRITE_COVERAGE = f"""
 {insertion("coverage", ("feed_id", *COVERAGE_COLUMNS))}
 ON CONFLICT (feed_id) DO UPDATE SET {overwritten(COVERAGE_COLUMNS)}
 """
+POST_COLUMNS = ("feed_id", "url", "lastmod", "etag", "last_modified", "validated_url", "entry_id")
+WRITE_POST = f"""
+{insertion("sitemap_posts", POST_COLUMNS)}
+ON CONFLICT (feed_id, KEY(url)) DO UPDATE SET {overwritten(POST_COLUMNS[2:])}
+"""
 FORGET_VALIDATORS = """
 UPDATE feeds SET etag = NULL, last_modified = NULL, validated_url = NULL, body_digest = NULL
 WHERE id = :feed_id
@@ -385,6 +390,10 @@ class Commit(FeedWriter):
     def write(self) -> int:
         """Write the document with its entries; return the number of deleted entries."""
         fetch, result = self._fetch, self._result
+        if fetch.role is Role.POST:
+            self._write_entries()
+            self._write_post()
+            return self._delete_removed_entries()
         self._write_document()
         self._write_entries()
         if result.metadata.present is not None:
@@ -412,6 +421,8 @@ class Commit(FeedWriter):
     def write_failure(self) -> None:
         """Write that the document could not be read; the feed keeps its last subscription document's kind."""
         fetch, failure = self._fetch, self._result.failure
+        if fetch.role is Role.POST:  # it is no document of the feed; the next crawl requests it again
+            return
         pause = _without_none(retry_after=fetch.retry_after)
         if self._stays_read and failure is not None:
             reason = {"reason": failure.kind.value, "detail": failure.detail, "since": fetch.fetched}
@@ -479,6 +490,13 @@ class Commit(FeedWriter):
             self._write_coverage(doubted(coverage, since))
 
     # -- the document and its links ---------------------------------------------------------------
+
+    def _write_post(self) -> None:
+        result = self._result
+        if result.failure is None:
+            entry_id = result.versions[0].id if result.versions else None
+            row = {"url": self._fetch.requested_url, "lastmod": result.validators.lastmod}
+            self._execute(WRITE_POST, **row, **self._validator_columns(), entry_id=entry_id)
 
     def _validator_columns(self) -> dict[str, object]:
         etag, last_modified, *_ = self._result.validators

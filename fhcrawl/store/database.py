@@ -46,6 +46,8 @@ class Database:
         self.head_digests: LocalCache[int, str] = LocalCache(FEEDS_REMEMBERED)
         # Of the feeds that this process crawls, the ids that several of their entries have.
         self.shared_ids: LocalCache[str, frozenset[str]] = LocalCache(FEEDS_REMEMBERED)
+        # Of the same feeds, the entries from web pages: `Entries.read_posts`.
+        self.posts: LocalCache[str, dict[str, str]] = LocalCache(FEEDS_REMEMBERED)
 
     @classmethod
     def open(cls, url: str | URL, shown_as: str | URL | None = None) -> Database:

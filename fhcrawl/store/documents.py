@@ -351,7 +351,10 @@ class Documents(Repository):
         leases = self._database.require_leases()
         with self._database.transaction() as connection:
             leases.check(connection, commit.feed_id)
-            return write(commit.bind_to(connection))
+            written = write(commit.bind_to(connection))
+        if result.deletions or result.fetch.role is Role.POST:
+            self._database.posts.pop(result.fetch.feed, None)
+        return written
 
 
 def first_unread(

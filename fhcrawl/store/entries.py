@@ -10,6 +10,7 @@ from fhcrawl.documents import model
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.logical_feed import ChainPosition, Winner
 from fhcrawl.logical_feed.chain import captured_at
+from fhcrawl.logical_feed.listings import comparable_url
 from fhcrawl.logical_feed.results import latest_time
 from fhcrawl.store import leases, statements
 from fhcrawl.store.database import Repository
@@ -18,6 +19,7 @@ from fhcrawl.store.statements import (
     CHANGE_OF_ENTRY,
     CONTENT,
     JSON_FIELDS,
+    OF_POST,
     ORIGINAL,
     TIMES,
     by_counted_order,
@@ -39,6 +41,11 @@ if TYPE_CHECKING:
 
 LABELS = "SELECT entries.id, title, published, updated FROM entries WHERE entries.feed_id = :feed_id"
 SHARING = """SELECT id, details FROM entries WHERE feed_id = :feed_id AND details LIKE '%"shared_id":%'"""
+# Entries that a walk has read from a web page.
+POSTS = f"""
+SELECT DISTINCT entries.id, entries.link FROM sitemap_posts JOIN entries ON {OF_POST}
+WHERE sitemap_posts.feed_id = :feed_id
+"""
 ENTRIES_COLUMNS = (
     "feed",
     *(str(column.name) for column in entries.c if column.name in {"id", *CONTENT, *TIMES}),
@@ -110,6 +117,13 @@ class Entries(Repository):
         if feed not in known:
             rows = self._select("SELECT id FROM shared_ids WHERE feed_id = :feed_id", feed)
             known[feed] = frozenset(row.id for row in rows)
+        return known[feed]
+
+    def read_posts(self, feed: str) -> dict[str, str]:
+        """Return the ids of a feed's live entries from web pages, by `comparable_url` of their links."""
+        known = self._database.posts
+        if feed not in known:
+            known[feed] = {comparable_url(row.link): row.id for row in self._select(POSTS, feed) if row.link}
         return known[feed]
 
     def find_winners(self, feed: str, ids: list[str], latest: str) -> dict[str, Winner]:

@@ -6,14 +6,17 @@ import dataclasses
 import json
 import zlib
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Kind, Role
+from fhcrawl.logical_feed.chain import EARLIEST_WALK
 from fhcrawl.logical_feed.confirmation import Confirmation
 from fhcrawl.logical_feed.listings import (
     Listing,
     Pages,
+    SitemapPost,
     SitemapReport,
     StoredEntries,
     compare,
@@ -40,7 +43,7 @@ from fhcrawl.utils.addresses import encoded, normalised
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection, Row
 
@@ -70,7 +73,12 @@ FROM documents WHERE feed_id = :feed_id
 """
 OF_SITE = "KEY(site) = KEY(:site)"
 OF_SITEMAP = f"{OF_SITE} AND url = :url"
+NOTE_POST = f"""
+{insertion("sitemap_posts", ("feed_id", "url", "lastmod"))}
+ON CONFLICT (feed_id, KEY(url)) DO UPDATE SET lastmod = excluded.lastmod
+"""
 VALIDATORS = ("etag", "last_modified", "validated_url")
+POSTS_READ = f"SELECT url, lastmod, {', '.join(VALIDATORS)} FROM sitemap_posts WHERE feed_id = :feed_id"
 SITE = ("site", "read", "is_part", "retry_after")
 ON_SITE = f"{insertion('sites', SITE)} ON CONFLICT (KEY(site)) DO UPDATE SET"
 WRITE_SITE = f"{ON_SITE} {overwritten(SITE)}"
@@ -411,16 +419,16 @@ class StoredSitemaps(Repository):
         )
         return {} if row is None else dict(row._mapping)
 
-    def read_listed(self, site: str, url: str) -> tuple[list[str], bool]:
-        """Return the URLs that a sitemap listed when it was last read, and whether these are sitemaps."""
+    def read_listed(self, site: str, url: str) -> tuple[dict[str, str], bool]:
+        """Return the URLs that a sitemap listed, with their `lastmod`, and whether these are sitemaps."""
         [row] = self._select(f"SELECT * FROM sitemaps WHERE {OF_SITEMAP}", **_at(site, url))
         return _listed(row), bool(row.is_index)
 
     def note(
-        self, site: str, url: str, urls: Iterable[str] = (), is_index: bool = False, **validators: str | None
+        self, site: str, url: str, urls: Mapping[str, str], is_index: bool = False, **validators: str | None
     ) -> None:
-        """Store what a sitemap lists."""
-        listed = zlib.compress("\n".join(urls).encode())
+        """Store what a sitemap lists: URLs, each with its `lastmod`."""
+        listed = zlib.compress("\n".join(map("\t".join, urls.items())).encode())
         row = {**_at(site, url), "is_index": int(is_index), "listed": listed}
         row |= dict.fromkeys(VALIDATORS) | validators
         with self._database.transaction() as connection:
@@ -462,26 +470,58 @@ class StoredSitemaps(Repository):
         """Return the URLs, in ASCII, of pages that look like entries of a feed, and no entry links to."""
         with self._database.snapshot() as connection:
             feed_ids = self._database.find_ids(connection, [feed])
-            return [encoded(url) for n in feed_ids for url in _compare_sitemaps(connection, n).missing]
+            read = {row.url for n in feed_ids for row in execute(connection, POSTS_READ, {"feed_id": n})}
+            missing = [url for n in feed_ids for url in _compare_sitemaps(connection, n).missing]
+        return [encoded(url) for url in missing if url not in read]
+
+    def find_posts(self, feed: str, limit: int) -> list[SitemapPost]:
+        """Return pages that look like entries of a feed and are to be read, those that changed last first.
+
+        No entry of a document links to them, and they were not read since their `lastmod` has changed.
+        """
+        with self._database.snapshot() as connection:
+            feed_id = self._database.find_id(connection, feed)
+            rows = _sitemap_rows(connection, feed_id)
+            missing = _compare_sitemaps(connection, feed_id).missing if rows else []
+            read = {row.url: row for row in execute(connection, POSTS_READ, {"feed_id": feed_id})}
+        listed = {url: lastmod for row in rows for url, lastmod in _listed(row).items()}
+        posts = [SitemapPost(url, listed[url], *(read[url][2:] if url in read else ())) for url in missing]
+        left = [post for post in posts if post.url not in read or read[post.url].lastmod != post.lastmod]
+        return sorted(left, key=attrgetter("lastmod"), reverse=True)[:limit]
+
+    def note_post(self, feed: str, post: SitemapPost) -> None:
+        """Store that a page is unchanged, or, if it was not read before, that it is no post.
+
+        :raises LeaseError: if the feed is taken over
+        """
+        with self._database.transaction() as connection:
+            feed_id = self._leased_feed_id(connection, feed)
+            execute(connection, NOTE_POST, {"feed_id": feed_id, "url": post.url, "lastmod": post.lastmod})
 
 
 def _at(site: str, url: str) -> dict[str, Any]:
     return {"site": site, "url": url}
 
 
-def _listed(row: Row[Any]) -> list[str]:
-    return zlib.decompress(row.listed).decode().splitlines()
+def _listed(row: Row[Any]) -> dict[str, str]:
+    lines = (line.rpartition("\t") for line in zlib.decompress(row.listed).decode().splitlines())
+    return {url: lastmod for url, _tab, lastmod in lines}
 
 
+# Those of web pages do not count: the sitemap names them.
 def _entry_links(connection: Connection, feed_id: int) -> list[str]:
-    links = execute(connection, f"SELECT link {OF_LIVE}", {"feed_id": feed_id}).scalars()
-    return [link for link in links if link]
+    links = f"SELECT link {OF_LIVE} AND order_walk > {EARLIEST_WALK}"
+    return [link for link in execute(connection, links, {"feed_id": feed_id}).scalars() if link]
 
 
-def _compare_sitemaps(connection: Connection, feed_id: int, site: str | None = None) -> Pages:
+def _sitemap_rows(connection: Connection, feed_id: int, site: str | None = None) -> Sequence[Row[Any]]:
     of_site = f"SELECT * FROM sitemaps WHERE {OF_SITE} AND is_index = 0"
     if site is None:
         site = execute(connection, "SELECT site FROM feeds WHERE id = :id", {"id": feed_id}).scalar()
-    rows = [] if site is None else execute(connection, of_site, {"site": site}).all()
+    return [] if site is None else execute(connection, of_site, {"site": site}).all()
+
+
+def _compare_sitemaps(connection: Connection, feed_id: int, site: str | None = None) -> Pages:
+    rows = _sitemap_rows(connection, feed_id, site)
     links = _entry_links(connection, feed_id) if rows else []
     return compare({row.url: like_entries(_listed(row), links) for row in rows}, links)

@@ -247,7 +247,26 @@ sitemaps = Table(
     Column("last_modified", Text),
     Column("validated_url", Text, comment="URL of the response with etag and last_modified"),
     Column("is_index", Integer, nullable=False, comment="1: it lists sitemaps; 0: pages"),
-    Column("listed", LargeBinary, nullable=False, comment="their URLs, one a line, compressed with zlib"),
+    Column(
+        "listed",
+        LargeBinary,
+        nullable=False,
+        comment="a URL, a tab and its lastmod a line, compressed with zlib",
+    ),
+)
+
+# Pages of sitemaps that looked like entries of a feed, and were requested.
+sitemap_posts = Table(
+    "sitemap_posts",
+    metadata,
+    Column("feed_id", ForeignKey("feeds.id"), nullable=False),
+    Column("url", Text, nullable=False, comment="as the sitemap has it"),
+    Column("lastmod", Text, comment="its last change, by the sitemap, when it was read; '' for none"),
+    Column("etag", Text),
+    Column("last_modified", Text),
+    Column("validated_url", Text, comment="URL of the response with etag and last_modified"),
+    Column("entry_id", Text, comment="of its entry; NULL if the page is no post"),
+    UniqueConstraint("feed_id", "url").ddl_if(SQLITE),
 )
 
 robots = Table(
@@ -382,6 +401,7 @@ POSTGRESQL_INDEXES = (
     "CREATE UNIQUE INDEX feeds_by_address ON feeds (KEY(address))",
     "CREATE UNIQUE INDEX aliases_by_address ON aliases (KEY(address))",
     "CREATE UNIQUE INDEX sites_by_site ON sites (KEY(site))",
+    "CREATE UNIQUE INDEX sitemap_posts_by_url ON sitemap_posts (feed_id, KEY(url))",
     "CREATE UNIQUE INDEX documents_by_key ON documents (feed_id, KEY(key))",
     "CREATE UNIQUE INDEX entries_by_id ON entries (feed_id, KEY(id))",
     "CREATE UNIQUE INDEX versions_by_id ON versions (feed_id, KEY(id), digest)",

@@ -30,6 +30,7 @@ from sqlalchemy import Integer
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Winner
+from fhcrawl.logical_feed.chain import EARLIEST_WALK
 from fhcrawl.logical_feed.coverage import Coverage, EarlierSpan
 from fhcrawl.logical_feed.results import Order, State, comparable
 from fhcrawl.reasons import ReasonKind
@@ -213,10 +214,14 @@ SELECT entries.id, {", ".join(f"entries.{name}" for name in ORDER)}, entries.dig
 FROM entries LEFT JOIN changes ON {CHANGE_OF_ENTRY}
 WHERE entries.feed_id = :feed_id
 """
+# Joins the web pages that a sitemap names with their entries, unless a document of the feed has them now.
+OF_POST = f"""entries.feed_id = sitemap_posts.feed_id AND KEY(entries.id) = KEY(sitemap_posts.entry_id)
+    AND entries.digest <> '' AND entries.order_walk = {EARLIEST_WALK}"""
 # How many entries more than are kept a feed has by the publisher's count: by `:total`, else by the stored
 # one. A publisher may count unpublished entries, and deleted entries are kept.
-UNKEPT = """(coalesce(CAST(:total AS BIGINT), feeds.total)
-    - (SELECT count(*) FROM entries WHERE entries.feed_id = :feed_id AND entries.digest <> ''))"""
+UNKEPT = f"""(coalesce(CAST(:total AS BIGINT), feeds.total)
+    - (SELECT count(*) FROM entries WHERE entries.feed_id = :feed_id AND entries.digest <> ''
+        AND entries.order_walk > {EARLIEST_WALK}))"""
 
 
 def assigned(names: Iterable[str]) -> str:

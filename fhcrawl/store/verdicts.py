@@ -19,7 +19,7 @@ from fhcrawl.logical_feed.verdicts import HAS_MOVED, Evidence, verdict
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import subscriptions, walk_ends
 from fhcrawl.store.mementos import WARC_FILES
-from fhcrawl.store.statements import NOT_FETCHED, execute, from_json, read_coverage, with_chain
+from fhcrawl.store.statements import NOT_FETCHED, OF_POST, execute, from_json, read_coverage, with_chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -76,6 +76,12 @@ COUNTS = f"""
 SELECT feed_id, 'live' AS name, count(*) AS number, min(coalesce(published, updated)) AS oldest,
     max(coalesce(published, updated)) AS newest
 FROM entries WHERE feed_id = ANY(:feeds) AND digest <> '' GROUP BY feed_id
+UNION ALL
+SELECT sitemap_posts.feed_id, CASE WHEN entry_id IS NULL THEN 'no post' ELSE 'post' END AS name,
+    count(DISTINCT coalesce(entry_id, sitemap_posts.url)), NULL, NULL
+FROM sitemap_posts LEFT JOIN entries ON {OF_POST}
+WHERE sitemap_posts.feed_id = ANY(:feeds) AND (entry_id IS NULL OR entries.id IS NOT NULL)
+GROUP BY sitemap_posts.feed_id, entry_id IS NULL
 UNION ALL
 SELECT absences.feed_id, 'absent', count(*), NULL, NULL
 FROM absences JOIN entries ON entries.feed_id = absences.feed_id AND KEY(entries.id) = KEY(absences.id)
@@ -184,7 +190,9 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
         agreed, confirmation = None, from_json(feed.confirmation, Confirmation.from_json) or Confirmation()
         if listing is None or listing.is_whole:
             agreed = _agreed(feed, kind, confirmation, chain, last_pages[feed.id])
+        posts = entry_counts[feed.id, "post"]
         sitemap = from_json(feed.sitemap, SitemapReport.from_json)
+        sitemap = sitemap and sitemap.with_posts(posts, entry_counts[feed.id, "no post"])
         caveat = next((NAMED[row.platform].caveat for row in chain if row.platform in NAMED), "")
         gaps = [
             *_gap_reasons(feed, chain, parts[feed.id], unrequested.get(feed.id)),
@@ -200,7 +208,7 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
             feed.crawled or feed.since,
             [*gaps, *_failed_reads(feed, chain)],
             Evidence(
-                live_entries,
+                live_entries - posts,
                 feed.total,
                 feed.software,
                 listing,

@@ -182,6 +182,7 @@ class Walks(Repository):
         self._database.feed_ids.update({row.url: row.id for row in rows})
         for row in rows:
             self._database.shared_ids.pop(row.url, None)
+            self._database.posts.pop(row.url, None)
         self._database.head_digests.update({row.id: row.head_digest for row in claimed if row.head_digest})
         return {row.url: refusals.get(row.id) or starts[row.id] for row in rows}
 
@@ -243,6 +244,7 @@ class Walks(Repository):
                     UNREAD_ALL,
                     "UPDATE feeds SET not_modified_ignored = NULL, listing = :listing WHERE id = :feed_id",
                     "UPDATE timemaps SET read = NULL WHERE feed_id = :feed_id",
+                    "UPDATE sitemap_posts SET lastmod = NULL, validated_url = NULL WHERE feed_id = :feed_id",
                 ):
                     execute(connection, statement, {**UNREAD, **values, "since": now})
 

@@ -488,11 +488,10 @@ def test_sitemaps_are_read_once_in_thirty_days() -> None:
 
 
 def test_report_in_words() -> None:
-    reported = "its sitemap lists {} pages that look like entries; the store has {}"
-    others = " (fhcrawl feeds --missing lists the others)"
-    assert SitemapReport("", 122, 15).in_words == reported.format("122", f"15 of them{others}")
-    assert SitemapReport("", 1220, 15, is_part=True).in_words == reported.format(
-        "at least 1,220", f"15 of them{others}"
-    )
-    assert SitemapReport("", 15, 15).in_words == reported.format("15", "15 of them")
-    assert SitemapReport("").in_words == ""
+    reads = "--from-sitemap reads"
+    assert SitemapReport("", 122, 15).in_words == f"its sitemap names 107 more posts: {reads} them"
+    part = SitemapReport("", 1_200, 1_199, is_part=True)
+    assert part.in_words == f"its sitemap names at least 1 more post: {reads} it"
+    assert SitemapReport("", 15, 15).in_words == "its sitemap names no other post"
+    assert not SitemapReport("").in_words
+    assert SitemapReport("", 5, 2).with_posts(2, 1) == SitemapReport("", 4, 4)

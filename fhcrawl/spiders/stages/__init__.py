@@ -20,6 +20,7 @@ from fhcrawl.spiders.stages.confirmations import Confirmations
 from fhcrawl.spiders.stages.moves import Moves
 from fhcrawl.spiders.stages.posts import Posts
 from fhcrawl.spiders.stages.rechecks import Rechecks
+from fhcrawl.spiders.stages.sitemap_posts import SitemapPosts
 from fhcrawl.spiders.stages.sitemaps import Sitemaps
 
 if TYPE_CHECKING:
@@ -35,7 +36,15 @@ if TYPE_CHECKING:
     from fhcrawl.spiders.stages.stage import Output, Stage
 
 # The stages after the chain, in the order in which they begin.
-STAGES: tuple[type[Stage], ...] = (Moves, Posts, Sitemaps, Rechecks, Confirmations, Captures)
+STAGES: tuple[type[Stage], ...] = (
+    Moves,
+    Posts,
+    Sitemaps,
+    SitemapPosts,
+    Rechecks,
+    Confirmations,
+    Captures,
+)
 
 
 class Stages:

@@ -95,7 +95,7 @@ class Sitemaps(Stage):
         check, store = context_of(response).task, self._store.sitemaps
         if not isinstance(check, SitemapCheck):
             return
-        url, urls, is_index = check.requested[-1], list[str](), False
+        url, urls, is_index = check.requested[-1], dict[str, str](), False
         if response.status == requests.NOT_MODIFIED and requests.was_conditional(response):
             urls, is_index = store.read_listed(check.site, url)
         else:
@@ -124,5 +124,5 @@ class Sitemaps(Stage):
             self._end(feed, check)
             return
         if failure.state is State.MISSING:
-            store.note(check.site, check.requested[-1])
+            store.note(check.site, check.requested[-1], {})
         yield from self._next(feed, fetch, request.url, check)

@@ -74,7 +74,8 @@ class CrawlPart:
         self, feed: FeedCrawl, fetch: Fetch, response: Response, document: FeedDocument
     ) -> tuple[DocumentResult, list[Version | None]]:
         feed.count_octets(response, reading.inherited_octets(document, fetch.url))
-        stored = StoredState(self._store.entries.read_shared_ids(fetch.feed))
+        entries = self._store.entries
+        stored = StoredState(entries.read_shared_ids(fetch.feed), entries.read_posts(fetch.feed))
         return reading.read_document(fetch, response, document, stored)
 
     def _yield_document(
@@ -119,7 +120,9 @@ class CrawlPart:
             software, _ = reading.numbered_pages(documents.find_probe(fetch.feed), may_be_probed)
         if software is not None and software.is_by_time and fetch.role is Role.PAGE and not size:
             size = documents.count_shown(fetch.feed)
-        return StoredState(self._store.entries.read_shared_ids(fetch.feed), earlier, software, size)
+        entries = self._store.entries
+        shared_ids, posts = entries.read_shared_ids(fetch.feed), entries.read_posts(fetch.feed)
+        return StoredState(shared_ids, posts, earlier, software, size)
 
     # Noted before the document is committed, which may not happen.
     def _note_loss(self, fetch: Fetch, dropped: set[bytes]) -> None:
