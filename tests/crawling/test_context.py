@@ -16,6 +16,7 @@ from fhcrawl.crawling.context import (
     FIRST_USE,
     WAS_PUBLIC,
     CaptureRequest,
+    Confirm,
     Doubt,
     LastDocument,
     LastReading,
@@ -65,14 +66,11 @@ WALK = WalkContext(
     last=LastDocument(FETCH, 1, f"{URL}/api", is_unchanged=False, is_listed=True, is_complete=False),
 )
 CHECK = ListCheck.begin(f"{URL}/api", URL, 10, None, is_unchanged=False)
+CHECKED = CheckedDocument(DocumentRef(URL, URL, Role.PAGE, PLACE, 1, "wordpress"), URL, "e", None, None)
 REQUESTS = {
     Purpose.WALK: requests.last_page(WALK, FETCH, Response(URL), URL),
-    Recheck: requests.check(
-        CheckedDocument(DocumentRef(URL, URL, Role.PAGE, PLACE, 1, "wordpress"), URL, "e", None, None),
-        WALK,
-        [1, 2],
-        2,
-    ),
+    Recheck: requests.check(CHECKED, WALK, Recheck([1, 2]), 2),
+    Confirm: requests.check(CHECKED, WALK, Confirm([1, 2], agrees=None, left=3), 2),
     Doubt: requests.conditional(WALK, Response(URL, request=walk_request(URL, URL))),
     Purpose.PART: requests.part(DocumentRef("p", URL, Role.PART, PLACE), WALK),
     ListCheck: requests.list_check(WALK, PLACE, URL, 1, CHECK),

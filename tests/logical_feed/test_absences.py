@@ -231,7 +231,8 @@ def places(found: EarlierReading, *entries: tuple[str, str]) -> list[tuple[Chain
 
 def test_only_what_has_changed_in_the_document_counts_as_read_now() -> None:
     held, current = ([version(i, OLD) for i in ids] for ids in ("ab", "de"))
-    found = EarlierReading(absences.encode(held, None), absences.encode(current, None), FIRST, FIRST._replace(walk=7))
+    shown_before = absences.encode(held, None), absences.encode(current, None)
+    found = EarlierReading(*shown_before, FIRST, FIRST._replace(walk=7))
     shown = [("a", OLD), ("b", NEW), ("c", NEW), ("d", OLD), ("e", NEW)]
     assert places(found, *shown) == [PLACE, NOW_READ, NOW_READ, PLACE, PLACE]
     assert found.unsettled == {"e"}

@@ -148,7 +148,7 @@ def test_walk_goes_on_beside_news(server: FeedServer, project: Project, relation
         assert server.requested()[-1] == f"/{first - 1 + (run + 1) * MOST_BARREN}"
 
 
-@pytest.mark.parametrize(("relation", "verdict"), [("next", "lossy"), ("prev-archive", "complete")])
+@pytest.mark.parametrize(("relation", "verdict"), [("next", "unknown"), ("prev-archive", "complete")])
 @pytest.mark.parametrize(("empty", "runs"), [(12, 1), (MOST_BARREN - 1, 1), (25, 2), (45, 3)])
 def test_what_is_behind_documents_without_entries_is_reached(
     server: FeedServer, project: Project, relation: str, verdict: str, empty: int, runs: int

@@ -46,7 +46,7 @@ FORMS = {
         verdict complete""",
     "JSON Feed is paged": f"""
         /f.json {JSON % ('"next_url":"/2.json",', 2)}; /2.json {JSON % ("", 1)}; crawl /f.json; exports 1 2
-        verdict lossy paged""",
+        verdict unknown paged""",
     "an archive that only a header names is read": f"""
         /f.json Link=</1.json>;rel=prev-archive {JSON % ("", "c")}; /1.json {JSON % ("", "a")}
         /2.json Link=</1.json>;rel=prev-archive {JSON % ("", "b")}; crawl /f.json
@@ -72,7 +72,7 @@ FORMS = {
         verdict incomplete no-current no-history; crawl opt:reversed=true; verdict complete; has 1 2 3
         crawl opt:reversed=true; requests /index; crawl; verdict incomplete no-current no-history""",
     "so is one whose next pages are archives": """
-        /index 3 next:/a2; /a2 2 next:/a1; /a1 1; crawl /index; verdict lossy paged
+        /index 3 next:/a2; /a2 2 next:/a1; /a1 1; crawl /index; verdict unknown paged
         crawl opt:next="archive"; verdict complete; has 1 2 3; crawl opt:next="archive"; requests /index""",
     "more headers": """
         /index 2 prev:/a1; /a1 1; crawl /index opt:headers={X-Key="k"}; sends X-Key=k""",

@@ -169,7 +169,7 @@ BEFORE_FEEDS = {
         /new 14@2024 updated:2024 next:/p2; /p2 10@2022 updated:2022 next:/p1; /p1 6@2020 updated:2020
         snapshot s1 a created:2023-01-01T00:00:00Z; crawl /new snapshot=/snapshot; has s1:0:0 14
         snapshot s0 a created:2020-01-01T00:00:00Z at:/old; crawl snapshot=/old; has s0:0:0 6 10 14
-        verdict lossy paged""",
+        verdict unknown paged""",
     "a snapshot without a time limits nothing": f"""
         {EVENTS}; snapshot s1 a created:soon; crawl /new snapshot=/snapshot; verdict complete
         logs /snapshot does not say when it was created; exports s1:0:0 e2 e4 e8 e10 e11 e12 e14""",

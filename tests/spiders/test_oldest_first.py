@@ -26,7 +26,7 @@ GROWS = {
         /5 8@2008 9@2009; crawl; requests /index /5; exports 9""",
     "a new page that cannot be read is a gap until it can": """
         /3 5@2005 6@2006 next:/4; crawl; requests /index /3 /4; verdict incomplete http-404 paged
-        /4 7@2007; crawl; exports 7; verdict lossy paged; crawl; requests /index /4""",
+        /4 7@2007; crawl; exports 7; verdict unknown paged; crawl; requests /index /4""",
     "a last page that cannot be requested is the last page still": """
         /3 503; crawl; exports; /3 5@2005 6@2006 next:/4; /4 7@2007; crawl; exports 7""",
     "an entry that is edited, and moves to the end, is the newer one": """
@@ -37,7 +37,7 @@ GROWS = {
     "a count that has changed requests no page twice": """
         /index 1@2001 2@2002 total:6 next:/2; crawl
         /index 1@2001 2@2002 total:8 next:/2; /3 5@2005 6@2006 next:/4; /4 7@2007 8@2008
-        crawl FHCRAWL_RECHECK=; requests /index /2 /3 /4; exports 7 8; verdict lossy paged""",
+        crawl FHCRAWL_RECHECK=; requests /index /2 /3 /4; exports 7 8; verdict unknown paged""",
     "pages that are turned round are read in full, and then only the first one": """
         /index 6@2006 5@2005 next:/2; /2 4@2004 3@2003 next:/3; /3 2@2002 1@2001; crawl
         crawl; requests /index; exports""",

@@ -17,7 +17,7 @@ from tests.projects import Project
 from tests.server import Answer, FeedServer
 
 pytestmark = pytest.mark.in_process
-LOSSY = ("lossy", ["paged"])
+READ_ONCE = ("unknown", ["paged"])
 UNKNOWN = ("unknown", ["no-history"])
 ENTRIES = 25
 SIZE = 10
@@ -324,14 +324,14 @@ def test_pages_of_each_software_are_read_to_their_end(
     project.crawl(site.feed)
     assert set(project.logical_feed()) == {entry.id for entry in site.of}
     assert len(server.requested()) <= site.case.documents + 2
-    assert project.verdict() == LOSSY
+    assert project.verdict() == READ_ONCE
     assert not project.crawl(site.feed).items
     assert len(server.requested()) == 1
     # The pages stay what they are, whatever their URLs would be now.
     site.of = [E(f"{site.case.prefix}99", updated="2004-06-09T12:00:00Z"), *site.of]
     assert list(project.crawl(site.feed).changes.values()) == ["new"]
     assert len(server.requested()) <= (2 if platforms.NAMED[name].moves else 3)
-    assert project.verdict() == LOSSY
+    assert project.verdict() == READ_ONCE
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -339,7 +339,7 @@ def test_later_runs_go_on_with_unlinked_pages(server: FeedServer, project: Proje
     site = site_of(server, name)
     project.crawl(site.feed, settings={"FHCRAWL_MAX_PAGES": 1})
     project.crawl(site.feed)
-    assert project.verdict() == LOSSY
+    assert project.verdict() == READ_ONCE
     assert set(project.logical_feed()) == {entry.id for entry in site.of}
 
 
@@ -349,7 +349,7 @@ def test_short_feed_of_each_software_has_no_pages(server: FeedServer, project: P
     site.of = site.of[:2]
     assert len(project.crawl(site.feed).changes) == 2
     assert len(server.requested()) <= 4
-    assert project.verdict()[0] in ("unknown", "lossy")
+    assert project.verdict()[0] == "unknown"
     assert project.verdict()[1] in (["no-history"], ["paged"])
 
 
@@ -375,7 +375,7 @@ def test_years_end_where_they_ended_when_they_are_read_again(server: FeedServer,
         with clock_at(f"{year}-01-01T00:00:00"):
             project.crawl(site.feed, settings=settings)
         assert server.requested() == requested
-        assert project.verdict() == LOSSY
+        assert project.verdict() == READ_ONCE
 
 
 def test_source_of_an_entry_does_not_identify_the_software() -> None:
@@ -393,7 +393,7 @@ def test_year_as_long_as_the_feed_is_a_gap(server: FeedServer, project: Project,
     site.of = [E(time, updated=time) for time in dates]
     for number in range(2):
         project.crawl(site.feed)
-        assert project.verdict() == (LOSSY if is_longer else ("incomplete", ["cut-period", "paged"]))
+        assert project.verdict() == (READ_ONCE if is_longer else ("incomplete", ["cut-period", "paged"]))
         # Reading it again would not show more.
         assert (len(server.requested()) == 1) is bool(number)
     assert (set(project.logical_feed()) == set(dates)) is is_longer
@@ -413,9 +413,9 @@ def test_fault_of_a_server_is_no_end(server: FeedServer, project: Project, body:
     server.answers = Answers(answer)
     assert len(project.crawl(site.feed).changes) == SIZE
     assert len([path for path in server.requested() if "page=2" in path]) == 3
-    assert project.verdict() != LOSSY
+    assert project.verdict() != READ_ONCE
     assert len(project.crawl(site.feed).changes) == len(site.of) - SIZE
-    assert project.verdict() == LOSSY
+    assert project.verdict() == READ_ONCE
 
 
 @pytest.mark.parametrize("name", ["gitweb", "cgit"])
@@ -423,7 +423,7 @@ def test_ancestors_of_a_commit_are_never_complete(server: FeedServer, project: P
     site = Site(server, CASES[name])
     for _ in range(3):
         project.crawl(site.feed, settings={"DELTAFETCH_RESET": 1})
-        assert project.verdict() == LOSSY
+        assert project.verdict() == READ_ONCE
         assert "; commits of merged branches may be missing" in project.feeds()[0]["reasons"][0]["detail"]
 
 
@@ -506,13 +506,13 @@ def test_numbered_pages_are_found_by_a_probe(server: FeedServer, project: Projec
     # With the option, the same bytes are read anew.
     assert len(project.crawl(site.feed, args=PROBE).changes) == len(site.of) - SIZE
     assert pages_requested(server) == pages
-    assert project.verdict() == LOSSY
+    assert project.verdict() == READ_ONCE
     project.crawl(site.feed, args=PROBE)
     assert len(server.requested()) == 1
     add(site, "new")
     assert list(project.crawl(site.feed, args=PROBE).changes) == ["new"]
     assert pages_requested(server) == ["2"]
-    assert project.verdict() == LOSSY
+    assert project.verdict() == READ_ONCE
     assert set(project.logical_feed()) == {entry.id for entry in site.of}
 
 
@@ -581,7 +581,7 @@ def test_probe_without_an_answer_is_made_again(server: FeedServer, project: Proj
     assert not pages_requested(server)
     site.case = PLAIN
     project.crawl(site.feed, args=PROBE, settings=NEVER)
-    assert project.verdict() == LOSSY
+    assert project.verdict() == READ_ONCE
 
 
 def test_errors_of_pages_are_gaps_once_there_are_pages(server: FeedServer, project: Project) -> None:
@@ -603,7 +603,7 @@ def test_errors_of_pages_are_gaps_once_there_are_pages(server: FeedServer, proje
             add(site, "new")
         with clock_at(f"{START + timedelta(days=2 * day):%Y-%m-%dT%H:%M:%S}"):
             project.crawl(site.feed, args=PROBE, settings=DAILY if day > 3 else NEVER)
-        assert project.verdict() == ("lossy" if kinds == ["paged"] else "incomplete", kinds)
+        assert project.verdict() == ("unknown" if kinds == ["paged"] else "incomplete", kinds)
     assert set(project.logical_feed()) == {entry.id for entry in site.of}
 
 
@@ -614,7 +614,7 @@ def test_pages_stay_known_when_there_are_none_for_a_time(server: FeedServer, pro
     for shown in (every[:15], [*newest[1:], *every[:8]], [*newest, *every]):
         site.of = shown
         project.crawl(site.feed, args=PROBE, settings=NEVER)
-    assert project.verdict() == LOSSY
+    assert project.verdict() == READ_ONCE
     assert set(project.logical_feed()) == {entry.id for entry in site.of}
 
 
@@ -635,7 +635,7 @@ def test_known_pages_are_named_without_the_option(server: FeedServer, project: P
         assert reason["kind"] == "platform"
         assert reason["detail"].startswith("has older entries on numbered pages that it does not link to")
     project.crawl(site.feed, args=PROBE)
-    assert project.verdict() == LOSSY
+    assert project.verdict() == READ_ONCE
 
 
 def test_some_feeds_are_never_probed(server: FeedServer, project: Project) -> None:
@@ -703,7 +703,7 @@ def test_small_site_of_ghost_is_no_page_that_comes_again(server: FeedServer, pro
         project.crawl(site.feed, settings={"DELTAFETCH_RESET": 1})
         assert len(project.database.rows("SELECT 1 FROM documents WHERE length(held) > 40")) == 2
         site.of = [E(f"{len(site.of)} new", updated=f"2004-06-{len(site.of):02}T12:00:00Z"), *site.of]
-        assert project.verdict() == LOSSY
+        assert project.verdict() == READ_ONCE
         assert project.feeds()[0]["absent"] == 0
 
 
@@ -752,7 +752,7 @@ def test_robots_txt_of_ghost_is_obeyed(server: FeedServer, project: Project) -> 
         assert project.verdict() == ("incomplete", ["robots-txt", "no-history"])
         assert not any(path.startswith("/ghost/") for path in server.requested())
     project.crawl(site.feed, settings={"ROBOTSTXT_OBEY": False})
-    assert project.verdict() == LOSSY
+    assert project.verdict() == READ_ONCE
     assert len(project.logical_feed()) == len(site.of)
 
 
@@ -762,7 +762,7 @@ def test_new_key_of_ghost_is_found_and_a_closed_api_is_a_gap(server: FeedServer,
     site.key = "3d4e5f"
     add(site, "new")
     assert project.crawl(site.feed).changes == {"new": "new"}
-    assert project.verdict() == LOSSY
+    assert project.verdict() == READ_ONCE
     server.requested()
     project.crawl(site.feed, settings={"DELTAFETCH_RESET": 1})
     assert "/" not in server.requested()

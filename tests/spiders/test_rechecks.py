@@ -43,15 +43,16 @@ FOUND = {
 }
 PAGES = {
     "pages are complete as of the oldest check": """
-        verdict lossy paged; as-of None; crawl FHCRAWL_RECHECK=1,1; requests /index /2; verdict lossy paged
+        verdict unknown paged; as-of None; crawl FHCRAWL_RECHECK=1,1; requests /index /2
+        verdict unknown paged
         crawl FHCRAWL_RECHECK=1,1; requests /index /1; verdict complete; as-of 2010-01-02; checked 2010-01-02
         /2 404; crawl; verdict complete; as-of 2010-01-02""",
-    "pages that change are lossy until two readings agree again": """
-        crawl; CHANGED; crawl; verdict lossy paged; crawl; verdict complete; crawl; verdict complete""",
+    "pages that change are unknown until two readings agree again": """
+        crawl; CHANGED; crawl; verdict unknown paged; crawl; verdict complete; crawl; verdict complete""",
     "a page replaces what an old copy of a newer one showed": """
         /2 4=edited 3 next:/1; crawl; exports 4:updated=edited
         /index 5 4 next:/2; crawl FHCRAWL_RECHECK=; exports 4:updated=text
-        /index 6 5 next:/2; crawl FHCRAWL_RECHECK=; exports; verdict lossy paged
+        /index 6 5 next:/2; crawl FHCRAWL_RECHECK=; exports; verdict unknown paged
         crawl; exports 4:updated=edited; crawl; exports; crawl; verdict complete""",
     "tokens that differ in each response do not let two readings disagree": """
         /index 6=<img~src='/i?token=1'> 5 next:/2; crawl
@@ -125,7 +126,7 @@ BEHIND = {
     "a check of a page that no link names leaves the older ones": """
         /index 6 5 wordpress; /index?paged=2 4 3 wordpress; /index?paged=3 2 1 wordpress
         /index?paged=4 wordpress; crawl /index; exports 1 2 3 4 5 6; crawl
-        requests /index /index?paged=2 /index?paged=3 /index?paged=4; verdict lossy paged""",
+        requests /index /index?paged=2 /index?paged=3 /index?paged=4; verdict unknown paged""",
 }
 CHANGED = {"/index": "/index 6 5 new next:/2", "/2": "/2 4 3=new next:/1", "/1": "/1 2 1=new"}
 

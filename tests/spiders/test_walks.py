@@ -100,8 +100,8 @@ OTHERS = {
         /index d c next:/p1; /p1 new a b; crawl /index; has a b c d new""",
     "a page behind an archive that is skipped stays a page": """
         /index 1 prev:/archive; /archive a next:/page; crawl /index; verdict incomplete http-404 paged
-        /index 2 prev:/archive; /page p; crawl /index; verdict lossy paged
-        /index 3 prev:/archive; crawl /index; verdict lossy paged; has 1 2 3 a p""",
+        /index 2 prev:/archive; /page p; crawl /index; verdict unknown paged
+        /index 3 prev:/archive; crawl /index; verdict unknown paged; has 1 2 3 a p""",
     # Only the order of the pages shows which version is the newest.
     "an older page of an unchanged feed does not win over its newest one": """
         /index e=new undated next:/p2; crawl /index
@@ -146,11 +146,11 @@ OTHERS = {
         /index 301 /2003; /2003 1; crawl /index
         gone /index; /2003 1 2 archive; crawl /index; exports 2; requests /2003 /index /2003
         verdict incomplete no-current""",
-    "archives that go on over pages are lossy": """
-        /index 3 prev:/a1; /a1 2 next:/p2; /p2 1; crawl /index; exports 1 2 3; verdict lossy paged""",
+    "archives that go on over pages are a paged feed": """
+        /index 3 prev:/a1; /a1 2 next:/p2; /p2 1; crawl /index; exports 1 2 3; verdict unknown paged""",
     "so are archives behind pages behind archives": """
         /index 4 prev:/a2; /a2 3 next:/p; /p 2 prev:/a1; /a1 1 archive; crawl /index; exports 1 2 3 4
-        verdict lossy paged""",
+        verdict unknown paged""",
     "304 to a first request is a gap": """
         /index 304; subscribe /index; crawl /index; verdict unknown not-read http-304""",
     "304 to an unconditional request is a failure": """
@@ -173,7 +173,7 @@ OTHERS = {
         verdict incomplete loop paged""",
     "the next of the page that last names is not followed": """
         /index 2 next:/p2 last:/p2; /p2 1 next:/index last:/p2; crawl /index; requests /index /p2
-        verdict lossy paged""",
+        verdict unknown paged""",
     # A server that answers any page number with the last page.
     "a page that repeats the one before it ends the walk": """
         /index 2 next:/p?2; /p?2 1 next:/p?4; /p?4 1 next:/p?4; crawl /index; requests /index /p?2 /p?4
@@ -274,18 +274,18 @@ OTHERS = {
         /index 2 3 complete; crawl /index; exports 1:deleted 3; stat fhcrawl/entry/deleted 1; has 2 3
         /index 1 2 3 complete; crawl /index; exports 1""",
     "pages that two walks have read with the same content are complete": """
-        /index 3 next:/p2; /p2 2 next:/p3; /p3 1; crawl /index; verdict lossy paged
-        crawl /index; requests /index; verdict lossy paged
+        /index 3 next:/p2; /p2 2 next:/p3; /p3 1; crawl /index; verdict unknown paged
+        crawl /index; requests /index; verdict unknown paged
         crawl /index reset; requests /index /p2 /p3; verdict complete; crawl /index; verdict complete
-        /index 4 3 next:/p2; crawl /index; verdict lossy paged; crawl /index reset; verdict complete""",
-    "a page that has changed between two walks is lossy": """
+        /index 4 3 next:/p2; crawl /index; verdict unknown paged; crawl /index reset; verdict complete""",
+    "a page that has changed between two walks proves nothing": """
         /index 3 next:/p2; /p2 2 1; crawl /index
-        /p2 2 0; crawl /index reset; verdict lossy paged; crawl /index reset; verdict complete""",
+        /p2 2 0; crawl /index reset; verdict unknown paged; crawl /index reset; verdict complete""",
     "an entry that moves to a page that was read is missed, and the verdict is not complete": """
         /index 4 3 next:/p2; /p2 2 next:/p3; /p3 1; on /p2 /p2 2 1; on /p2 /p3 empty
-        crawl /index; has 2 3 4; verdict lossy paged
+        crawl /index; has 2 3 4; verdict unknown paged
         crawl /index reset; has 1 2 3 4; verdict incomplete known paged""",
-    "pages that end at a gap are lossy whoever has read them": """
+    "pages that end at a gap are incomplete whoever has read them": """
         /index 3 next:/p2; /p2 2 next:/p3; crawl /index; crawl /index reset
         verdict incomplete http-404 paged""",
     "so are pages with an entry that cannot be kept": """
@@ -300,7 +300,7 @@ OTHERS = {
         verdict incomplete http-404 paged""",
     "so are pages that were guessed": """
         /feed/ 2 rss wordpress; /feed/?paged=2 1 rss wordpress; crawl /feed/; crawl /feed/ reset
-        verdict lossy paged""",
+        verdict unknown paged""",
     # As Nikola 7 writes them: pages have both kinds of links; the oldest one has no links to archives.
     "archives behind the page that is next are those of an archived feed": """
         /index 4 next:/2
@@ -313,9 +313,9 @@ OTHERS = {
     "so are they if a gap is behind them": """
         /index 3 next:/2; /2 2 current:/index prev-archive:/1 archive; crawl /index
         verdict incomplete http-404""",
-    "pages are followed and lossy while they change": """
+    "pages are followed while they change": """
         /index 3 next:/p2; /p2 2 next:/p3 previous:/index; /p3 1 previous:/p2; crawl /index; exports 1 2 3
-        verdict lossy paged
+        verdict unknown paged
         /index 4 next:/p2; /p2 3 next:/p3 previous:/index; /p3 2 previous:/p2
         crawl /index; exports 4; requests /index /p2; has 1 2 3 4""",
     # A second time, since the redirect may have been for a moment.
@@ -385,7 +385,7 @@ OTHERS = {
         /feed/?paged=3 2 rss wordpress self:/feed/?paged=3; crawl /feed/
         verdict incomplete repeats paged
         /feed/?paged=3 1 rss wordpress; crawl /feed/; exports 1
-        verdict lossy paged""",
+        verdict unknown paged""",
     "pages are guessed where the feed has moved for good": """
         /rss 301 /feed/; /feed/ 2 rss wordpress; /feed/?paged=2 1 rss wordpress
         crawl /rss; requests /rss /feed/ /feed/?paged=2 /feed/?paged=3""",

@@ -65,7 +65,8 @@ class Walk:
     page of events of some days of that month. `on /a2 STEP` is done when /a2 is requested, once.
     `crawl /index SETTING=1 ids=link opt:reversed=true unexported reset at:2004-01-01` is a run: with
     settings, arguments and the options of a list; without a URL, of the same feed again, or with
-    `subscribed` of the subscribed ones. After `days`, runs are a day apart, and check all documents.
+    `subscribed` of the subscribed ones. After `days`, runs are a day apart, and check all documents; after
+    `confirm`, they confirm pages.
     About it: `requests PATHS`, in their order, or `requests-also PATHS`; `exports 1 2:deleted 3=text`;
     `logs WORDS`; `lacks WORDS`; `warns NUMBER`; `stat NAME NUMBER`; `code NUMBER`; `sends NAME=VALUE`;
     `hides NAME` (OTHER).
@@ -85,6 +86,7 @@ class Walk:
         self._always: list[str] = []
         self._feeds: list[str] = []
         self._day: int | None = None
+        self._always_set: dict[str, str] = {}
         self._printed = ""
         server.on_request = self._answer
 
@@ -183,6 +185,9 @@ class Walk:
     def prints(self, *words: str) -> None:
         assert " ".join(map(self._url, words)) in self._printed
 
+    def confirm(self, pages: str = "500") -> None:
+        self._always_set["FHCRAWL_CONFIRM_PAGES"] = pages
+
     def subscribe(self, *paths: str) -> None:
         self.scrapy("subscribe", *paths)
 
@@ -190,7 +195,7 @@ class Walk:
         urls = [self._url(word) for word in words if word.startswith(("/", "http", "file:"))]
         self._feeds = feeds = urls or ([] if "subscribed" in words else self._feeds)
         given = [word for word in words if "=" in word and not word.startswith("opt:") and word not in urls]
-        settings = dict(word.split("=", 1) for word in given if word[0].isupper())
+        settings = self._always_set | dict(word.split("=", 1) for word in given if word[0].isupper())
         args = [part for word in given if word[0].islower() for part in ("-a", self._argument(word))]
         args += ["-a", "deltafetch_reset=1"] if "reset" in words else []
         options = [word[4:] for word in words if word.startswith("opt:")]
