@@ -99,7 +99,8 @@ NO_DOCUMENT = {
 }
 HAS_OTHER_PAGES = "is made with {}, which has older entries on pages that the feed does not link to"
 IS_PAGED = "is a paged feed, whose pages can change while they are read (RFC 5005, section 3)"
-NOT_CONFIRMED = "was read in full, not confirmed: all of its pages were read only once"
+IS_READ = "was read in full"
+NOT_CONFIRMED = f"{IS_READ}, not confirmed: all of its pages were read only once"
 HAS_CHANGED = "has pages that changed between two readings"
 HAS_CHANGED_OFTEN = "has pages that changed between two readings in each of {} crawls"
 HAS_HOLES = "may have dropped entries between two reads"
@@ -166,7 +167,7 @@ def verdict(
 
 def _of_pages(evidence: Evidence, has_gap: bool) -> str:
     if has_gap or evidence.agreed is not None:
-        return IS_PAGED + evidence.in_words
+        return (IS_PAGED if has_gap else IS_READ) + evidence.in_words
     many = HAS_CHANGED_OFTEN.format(evidence.differing) if evidence.differing > 1 else HAS_CHANGED
     return (many if evidence.differing else NOT_CONFIRMED) + evidence.in_words
 

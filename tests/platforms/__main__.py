@@ -19,6 +19,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from fhcrawl.settings import FHCRAWL_CONFIRM_PAGES
 from tests.faketime import clock
 from tests.platforms import publishers
 from tests.platforms.publisher import Change, Feed, Post, Publisher
@@ -38,9 +39,9 @@ LATER = (2, 9, 16, 23, 30, 37)
 TITLE = re.compile(r"\bPost ([0-9]+)\b")
 ENTRY = re.compile(rb"<(?:item|entry)[\s>]")
 MARK = "Edited."
-# What a second crawl may cost, and the first one, in requests; besides documents, it has robots.txt and a
-# sitemap.
-MOST_AGAIN, MOST_TIMES, BESIDES = 4, 1.3, 2
+CONFIRMS = {"FHCRAWL_CONFIRM_PAGES": FHCRAWL_CONFIRM_PAGES}
+# What a second crawl may cost, and the first one, in requests: it reads all documents twice.
+MOST_AGAIN, MOST_TIMES, BESIDES = 4, 2, 6
 
 
 @dataclass
@@ -51,6 +52,8 @@ class Row:
     :param got: how many of them the first crawl exported
     :param pages: how many documents have all of them; None if the server does not have them
     :param requests: of the first and of the second crawl, with robots.txt
+    :param first: the verdict after the first crawl
+    :param with_sitemap: how many posts a first crawl with `--from-sitemap` exports; None if it was not made
     :param verdict, reasons: after the second crawl
     :param found: after how many days from the change, by post; of those that were found
     :param changed: number of posts for each kind of change; none that the feed does not show
@@ -64,6 +67,8 @@ class Row:
     got: int = 0
     size: int = 0
     requests: tuple[int, ...] = ()
+    first: str = ""
+    with_sitemap: int | None = None
     verdict: str = ""
     reasons: list[str] = field(default_factory=list)
     found: dict[Change, dict[int, int]] = field(default_factory=dict)
@@ -86,7 +91,7 @@ class Row:
         if self.pages is not None:
             if self.got < self.true:
                 yield f"got {self.got} of {self.true}"
-            if self.requests[0] > MOST_TIMES * self.pages + BESIDES + self.feed.ends:
+            if self.requests[0] > MOST_TIMES * (self.pages + self.feed.ends) + BESIDES:
                 yield f"{self.requests[0]} requests for {self.pages} documents"
         if self.requests[1] > MOST_AGAIN:
             yield f"{self.requests[1]} requests for a second crawl"
@@ -145,23 +150,32 @@ class _Census:
         name = re.sub(r"\W+", "-", feed.label) or "feed"
         project = self._projects[feed] = Project(_new(self._folder / f"project-{name}"))
         row = Row(self._program.name, self._program.version, feed, self._posts)
-        first, second = self._crawl(feed, 0), self._crawl(feed, 1)
+        first = self._crawl(feed, 0)
+        [row.report] = project.feeds()
+        row.first = row.report["verdict"]
+        second = self._crawl(feed, 1)
         row.got = len(_posts_of(first))
         row.size = self._size(feed)
         row.requests = (_requests(first), _requests(second))
         [row.report] = project.feeds()
         row.verdict = row.report["verdict"]
         row.reasons = [reason["detail"] for reason in row.report["reasons"]]
+        if ((row.report["sitemap"] or {}).get("listed") or 0) > row.got:
+            self._projects[feed] = Project(_new(self._folder / f"project-{name}-with-sitemap"))
+            row.with_sitemap = len(_posts_of(self._crawl(feed, 0, "--from-sitemap")))
+            self._projects[feed] = project
         return row
 
     def _size(self, feed: Feed) -> int:
         with urllib.request.urlopen(self._program.root + feed.path, timeout=60) as response:  # noqa: S310
             return len(ENTRY.findall(response.read()))
 
-    def _crawl(self, feed: Feed, day: int) -> Run:
+    def _crawl(self, feed: Feed, day: int, *options: str) -> Run:
         time = self._begin + timedelta(days=day, hours=1)
         url = self._program.root + feed.path
-        return self._projects[feed].crawl(url, args=feed.options, **clock(f"{time:%Y-%m-%d %H:%M:%S}"))
+        environment = clock(f"{time:%Y-%m-%d %H:%M:%S}")
+        args = (*feed.options, *options)
+        return self._projects[feed].crawl(url, settings=CONFIRMS, args=args, **environment)
 
     def _change(self) -> dict[Change, set[int]]:
         program, last = self._program, self._posts
@@ -228,10 +242,12 @@ def _cells(row: Row) -> dict[str, object]:
         "Posts": row.true,
         "Read": row.got,
         "In its sitemap": listed or NONE,
+        "From it": NONE if row.with_sitemap is None else row.with_sitemap,
         "By": ", ".join(row.report.get("obtained", ())) or NONE,
         "Documents": row.pages or NONE,
         "Requests": row.requests[0],
         "Again": row.requests[1],
+        "First day": row.first,
         "Verdict": row.verdict,
         **{change.value.capitalize(): _found(row, change) for change in Change},
         "Later": row.later or NONE,

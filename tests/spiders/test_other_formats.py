@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.faketime import clock_at
 from tests.feeds import rss
 from tests.projects import Project
 from tests.server import FeedServer
@@ -124,6 +125,19 @@ def test_list_of_posts_is_believed_only_if_it_is_complete_and_guids_count_first(
     project.crawl(wordpress_feed)
     assert server.requested()[:5] == [*PAGES, LIST]
     assert project.verdict() == verdict
+
+
+def test_refused_list_is_requested_again_after_the_pause(
+    server: FeedServer, project: Project, wordpress_feed: str
+) -> None:
+    server.serve(LIST, b"", status=429, headers={"Retry-After": "7200"})
+    project.crawl(wordpress_feed, settings={"RETRY_ENABLED": 0})
+    assert server.requested() == [*PAGES, LIST]
+    project.crawl(wordpress_feed)
+    assert LIST not in server.requested()
+    with clock_at("2100-01-01T00:00:00"):
+        project.crawl(wordpress_feed, settings={"RETRY_ENABLED": 0})
+    assert LIST in server.requested()
 
 
 def test_list_elsewhere_is_not_requested(server: FeedServer, project: Project, wordpress_feed: str) -> None:

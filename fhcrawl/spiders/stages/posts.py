@@ -41,10 +41,17 @@ class Posts(Stage):
     def begin(self, feed: FeedCrawl) -> Iterator[Request]:
         last = feed.last
         check = self._begin_check(feed) if feed.walk.options.platforms else None
-        if last is not None and check is not None:
-            feed.is_listed = True
-            fetch = last.fetch
-            place = fetch.position.older_position()
+        if last is None or check is None:
+            return
+        feed.is_listed = True
+        fetch, listing = last.fetch, check.listing
+        place = fetch.position.older_position()
+        with self._unless_taken(fetch.feed):
+            # A 304 does not name the API: without this, an unchanged feed would not be checked by a later run
+            # if this check does not finish.
+            before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
+            if before is None or not before.has_ended:
+                self._store.feeds.note_listing(fetch.feed, Listing(0, listing.api, listing.size))
             yield requests.list_check(feed.walk, place, fetch.url, last.documents + 1, check)
 
     def _begin_check(self, feed: FeedCrawl) -> ListCheck | None:
@@ -83,10 +90,6 @@ class Posts(Stage):
         stored = self._store.entries.find_winners(fetch.feed, ids, latest_time(fetch.fetched))
         outcome = listings.follow(check, listed, stored, entries, fetch.fetched)
         with self._unless_taken(fetch.feed):
-            # A 304 does not name the API: without this, an unchanged feed would not be checked by a later run
-            # if this check does not finish.
-            if entries.before is None or not entries.before.has_ended:
-                note_listing(fetch.feed, Listing(0, check.listing.api, check.listing.size))
             if isinstance(outcome, ListCheck):
                 yield self._request(feed, fetch.position, response, outcome)
             elif outcome is None:
