@@ -115,7 +115,8 @@ def position_of_capture(date: str, depth: int) -> ChainPosition:
 
 def captured_at(place: ChainPosition) -> str | None:
     """Return when the document at a position was captured, in UTC; None if it is no capture."""
-    if place.walk >= FIRST_WALK or place.walk == EARLIEST_WALK:
+    # A web page with a post has a positive step.
+    if place.walk >= FIRST_WALK or place.step > 0:
         return None
     moment = datetime.fromtimestamp(place.walk - EARLIEST_WALK, timezone.utc)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
