@@ -127,6 +127,18 @@ def test_list_of_posts_is_believed_only_if_it_is_complete_and_guids_count_first(
     assert project.verdict() == verdict
 
 
+@pytest.mark.usefixtures("wordpress_feed")
+def test_deleted_post_becomes_absent_though_the_list_proves_the_others(
+    play: Play, server: FeedServer
+) -> None:
+    serve_list(server, "123", "123", total=3)
+    play("days; confirm; crawl /feed/; verdict complete")
+    server.answers["/feed/?paged=2"] = server.answers["/feed/?paged=3"]
+    server.answers["/feed/?paged=3"] = server.answers["/feed/?paged=4"]
+    serve_list(server, "13", "13", total=2)
+    play("crawl; absent; crawl; crawl; absent 2; verdict complete; has 1 2 3")
+
+
 def test_refused_list_is_requested_again_after_the_pause(
     server: FeedServer, project: Project, wordpress_feed: str
 ) -> None:

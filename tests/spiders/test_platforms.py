@@ -335,6 +335,30 @@ def test_pages_of_each_software_are_read_to_their_end(
 
 
 @pytest.mark.parametrize("name", CASES)
+def test_each_software_is_complete_after_a_first_crawl(
+    server: FeedServer, project: Project, name: str
+) -> None:
+    site, platform = site_of(server, name), platforms.NAMED[name]
+    complete = ("complete", []) if not platform.caveat else READ_ONCE
+
+    def crawl(day: int) -> dict[str, str]:
+        with clock_at(f"2033-01-{day:02}T00:00:00"):
+            return project.crawl(site.feed, settings=NEVER | {"FHCRAWL_CONFIRM_PAGES": 500}).changes
+
+    crawl(1)
+    assert len(server.requested()) <= 2 * site.case.documents + 6
+    assert project.verdict() == complete
+    assert not crawl(2)
+    assert len(server.requested()) == 1
+    site.of = [E(f"{site.case.prefix}99", updated="2004-06-09T12:00:00Z"), *site.of]
+    assert list(crawl(3).values()) == ["new"]
+    assert len(server.requested()) <= (2 if platform.moves else 3)
+    assert project.verdict() == complete
+    if not platform.caveat:
+        assert project.feeds()[0]["complete_as_of"][:10] == "2033-01-03"
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_later_runs_go_on_with_unlinked_pages(server: FeedServer, project: Project, name: str) -> None:
     site = site_of(server, name)
     project.crawl(site.feed, settings={"FHCRAWL_MAX_PAGES": 1})

@@ -107,7 +107,7 @@ class CrawlPart:
         if fetch.role is Role.LISTED and result.failure is None and not self._is_reached(result):
             result = result.failed(reading.NOT_REACHED)
         if stored.earlier is not None and result.held is not None and result.failure is None:
-            self._note_loss(fetch, confirmation.dropped(stored.earlier.encoded, result.held))
+            self._note_loss(result, confirmation.dropped(stored.earlier.encoded, result.held))
         return self._with_stored_page(result, stored.earlier), versions, stored.earlier
 
     def _look_up(self, fetch: Fetch, response: Response, document: FeedDocument) -> StoredState:
@@ -125,13 +125,16 @@ class CrawlPart:
         return StoredState(shared_ids, posts, earlier, software, size)
 
     # Noted before the document is committed, which may not happen.
-    def _note_loss(self, fetch: Fetch, dropped: set[bytes]) -> None:
+    def _note_loss(self, result: DocumentResult, dropped: set[bytes]) -> None:
+        fetch, store = result.fetch, self._store
         if not dropped or fetch.role not in (Role.SUBSCRIPTION, Role.PAGE):
             return
-        known = self._store.feeds.read_confirmation(fetch.feed)
-        if known is not None and not self._store.documents.has_elsewhere(fetch, dropped):
+        known = store.feeds.read_confirmation(fetch.feed)
+        is_paged = known is not None or fetch.role is Role.PAGE or result.older_document is not None
+        if is_paged and not store.documents.has_elsewhere(fetch, dropped):
+            known = (known or confirmation.Confirmation()).after_loss(fetch.walk)
             with self._unless_taken(fetch.feed):
-                self._store.feeds.note_confirmation(fetch.feed, known.after_loss(fetch.walk))
+                store.feeds.note_confirmation(fetch.feed, known)
 
     # calibre's `last` is an offset that no `next` reaches, with entries of the pages before it.
     def _is_reached(self, result: DocumentResult) -> bool:
