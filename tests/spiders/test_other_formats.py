@@ -131,12 +131,13 @@ def test_list_of_posts_is_believed_only_if_it_is_complete_and_guids_count_first(
 def test_deleted_post_becomes_absent_though_the_list_proves_the_others(
     play: Play, server: FeedServer
 ) -> None:
-    serve_list(server, "123", "123", total=3)
+    play("/feed/ 6 5 rss wordpress; /feed/?paged=2 4 3 rss wordpress; /feed/?paged=3 2 1 rss wordpress")
+    serve_list(server, "123456", "123456", total=6)
     play("days; confirm; crawl /feed/; verdict complete")
-    server.answers["/feed/?paged=2"] = server.answers["/feed/?paged=3"]
-    server.answers["/feed/?paged=3"] = server.answers["/feed/?paged=4"]
-    serve_list(server, "13", "13", total=2)
-    play("crawl; absent; crawl; crawl; absent 2; verdict complete; has 1 2 3")
+    play("/feed/?paged=2 3 2 rss wordpress; /feed/?paged=3 1 rss wordpress")
+    serve_list(server, "12356", "12356", total=5)
+    play("; ".join(["crawl FHCRAWL_RECHECK=1,1"] * 3))
+    play("absent 4; verdict complete; has 1 2 3 4 5 6")
 
 
 def test_refused_list_is_requested_again_after_the_pause(
