@@ -98,7 +98,7 @@ NO_DOCUMENT = {
     ReasonKind.ONLY_CAPTURES: "has never been read directly; its entries are from captures",
 }
 HAS_OTHER_PAGES = "is made with {}, which has older entries on pages that the feed does not link to"
-IS_PAGED = "is a paged feed, whose pages can change while they are read (RFC 5005, section 3)"
+IS_PAGED = "is split into pages; entries can move between pages during a crawl"
 IS_READ = "was read in full"
 NOT_CONFIRMED = f"{IS_READ}, not confirmed: all of its pages were read only once"
 HAS_CHANGED = "has pages that changed between two readings"
