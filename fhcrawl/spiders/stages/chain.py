@@ -12,7 +12,7 @@ next stage that has requests to make. The verdict follows the last stage.
 | moves     | the feed says that it has moved         | the document at its new URL            |
 | posts     | the publisher has a list of its entries | the list, and the pages that it needs  |
 | sitemaps  | those of the feed's site are due        | the sitemaps, once for all of its feeds|
-| … posts   | with FHCRAWL_SITEMAP_POSTS              | pages that only a sitemap names        |
+| site posts| with FHCRAWL_SITEMAP_POSTS              | pages that only a sitemap names        |
 | rechecks  | documents are due                       | those that this crawl has not read     |
 | confirm   | all pages of the feed were read         | the same pages once more               |
 | captures  | with WARC files, or a web archive       | lists of captures, then captures       |
