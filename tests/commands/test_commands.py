@@ -49,6 +49,7 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
         "feed": crawled.url("/one"),
         "title": "One\x85feed",
         "verdict": "complete",
+        "complete_as_of": one["crawled"],
         "reasons": [],
         "entries": 3,
         "unexported": 0,
