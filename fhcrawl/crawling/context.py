@@ -236,6 +236,7 @@ class RequestContext:
     :param fallback: only in a request for a subscription document after another URL of it has failed
     :param platform: as in `Link`, of the link that led here
     :param has_joined: the subscription document of the walk reaches back to stored entries: `results.joins`
+    :param newer_joins: so does the document that links to this one
     :param left_over: an earlier walk left this page, or a newer page of the chain, unread
     :param barren: how many documents in a row before this one were read without news (`results.has_news`)
     :param empty: how many documents in a row before this one had no entries
@@ -254,6 +255,7 @@ class RequestContext:
     fallback: Fallback | None = None
     platform: str | None = None
     has_joined: bool = False
+    newer_joins: bool = True
     left_over: bool = False
     barren: int = 0
     empty: int = 0

@@ -219,6 +219,7 @@ def older_document(
     newer: NewerPage | None,
     barren: int,
     has_joined: bool,
+    newer_joins: bool,
 ) -> Request:
     context, older = context_of(response), result.fetch.position.older_position()
     # A probe that is made again has been processed.
@@ -236,6 +237,7 @@ def older_document(
         documents=context.documents + 1,
         platform=link.platform,
         has_joined=has_joined,
+        newer_joins=newer_joins,
         barren=barren,
         empty=0 if result.versions else context.empty + 1,
         newer=newer,

@@ -5,9 +5,11 @@ are read once more, in the same crawl. The two readings agree if each page shows
 new entries that have pushed the others back, and none shows an entry that is not stored.
 
 A feed that was confirmed stays so while its new first pages join the known entries: a walk follows pages
-until one has no news, or it ends in a gap. If a page has lost an entry that no other document shows, the
-entry was deleted, or has moved to a page that was not read: a later crawl must confirm the pages again. An
-entry that was missing before that confirmation is in none of the pages: it is gone.
+until one has no news, or it ends in a gap. They join if a page shows new entries above known ones; if a
+page has nothing but new entries, and the next one none, this may be an old copy. If a page has lost an entry
+that no other document shows, the entry was deleted, or has moved to a page that was not read. In both cases,
+a later crawl must confirm the pages again. An entry that was missing before that confirmation is in none of
+the pages: it is gone.
 
 Pure: values in, values out.
 """
@@ -32,7 +34,8 @@ class Confirmation(StoredResult):
     """What is known of the pages of a feed.
 
     :param walk: number of the last walk in which two readings agreed; 0 if none did
-    :param doubted: number of the last walk in which a page had lost an entry that no other document has
+    :param doubted: number of the last walk in which a page had lost an entry that no other document has, or
+        in which no page showed new entries above known ones
     :param differing: number of confirmations in a row in which the readings differed
     :param ended: when the last of these ended; ISO 8601 in UTC
     :param left: id of the document with which the next crawl continues, after FHCRAWL_CONFIRM_PAGES pages;
@@ -61,7 +64,7 @@ class Confirmation(StoredResult):
         # A time in the future was recorded by a wrong clock.
         return not 0 <= elapsed(self.ended, now) < WAIT_SECONDS
 
-    def after_loss(self, walk: int) -> Confirmation:
+    def after_doubt(self, walk: int) -> Confirmation:
         return replace(self, doubted=walk)
 
     def after_agreement(self, walk: int) -> Confirmation:

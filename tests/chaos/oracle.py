@@ -58,6 +58,12 @@ def check_claim(publisher: Publisher, feed: Feed, entries: Entries) -> None:
 def check_paged(publisher: Publisher, feed: Feed, entries: Entries) -> None:
     """The pages had nothing that is missing at a moment when the first one was as it was last read."""
     first = _first_page(publisher, publisher.held[int(str(feed.title).rpartition(" ")[2])])
+    if feed.complete_as_of != feed.crawled:
+        # The claim is about an earlier moment, and so about an earlier revision.
+        earlier = publisher.held[: int(str(feed.title).rpartition(" ")[2]) + 1]
+        was_feed = any({version.id for version in held} <= entries.keys() for held in earlier)
+        demand(was_feed, "the pages were the feed once", publisher.name, feed)
+        return
     moments = [held for held in publisher.held if _first_page(publisher, held) == first]
     was_feed = any({version.id for version in held} <= entries.keys() for held in moments)
     demand(was_feed, "the pages were the feed once", publisher.name, feed)

@@ -29,6 +29,10 @@ FOUND = {
     "new entries keep a feed confirmed": """
         crawl /index; /index 7 6 next:/2; /2 5 4 next:/3; /3 3 2 next:/4; /4 1
         crawl FHCRAWL_RECHECK=; exports 7; requests /index /2; verdict complete; as-of 2010-01-02""",
+    "first pages that do not join the known ones are confirmed": """
+        crawl /index; /index 8 7 next:/2; crawl FHCRAWL_RECHECK=; requests /index /2 /index /2 /3
+        verdict complete; as-of 2010-01-01; /2 6 5 next:/3; /3 4 3 next:/4; /4 2 1
+        crawl FHCRAWL_RECHECK=; verdict complete; as-of 2010-01-03""",
     "a page that fails is no difference": """
         on /3 /2 500; crawl /index; verdict unknown paged; detail read in full, not confirmed
         /2 4 3 next:/3; crawl FHCRAWL_RECHECK=; verdict complete""",
@@ -96,7 +100,7 @@ def test_agreement_of_two_readings(before: str, now: str, agrees: bool, lost: st
 def test_loss_is_settled_by_a_later_walk_alone() -> None:
     confirmed = Confirmation().after_agreement(3)
     assert confirmed.is_settled
-    lost = confirmed.after_loss(4)
+    lost = confirmed.after_doubt(4)
     assert not lost.after_agreement(4).is_settled
     assert lost.after_agreement(5).is_settled
     assert lost.is_proof

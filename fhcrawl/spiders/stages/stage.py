@@ -132,9 +132,12 @@ class CrawlPart:
         known = store.feeds.read_confirmation(fetch.feed)
         is_paged = known is not None or fetch.role is Role.PAGE or result.older_document is not None
         if is_paged and not store.documents.has_elsewhere(fetch, dropped):
-            known = (known or confirmation.Confirmation()).after_loss(fetch.walk)
+            self._doubt(fetch, known or confirmation.Confirmation())
+
+    def _doubt(self, fetch: Fetch, known: confirmation.Confirmation | None) -> None:
+        if known is not None:
             with self._unless_taken(fetch.feed):
-                store.feeds.note_confirmation(fetch.feed, known)
+                self._store.feeds.note_confirmation(fetch.feed, known.after_doubt(fetch.walk))
 
     # calibre's `last` is an offset that no `next` reaches, with entries of the pages before it.
     def _is_reached(self, result: DocumentResult) -> bool:
@@ -254,6 +257,10 @@ class CrawlPart:
         stored, context, link = self._commits.compare(result), context_of(response), result.older_document
         feed.read = read = ReadDocument(result, stored or {})
         feed.is_chained = feed.is_chained or link is not None
+        # The first page without news, behind one that has nothing else, may be an old copy.
+        is_open = result.fetch.role is Role.PAGE and not context.newer_joins
+        if is_open and not must_follow(result, read.stored):
+            self._doubt(result.fetch, self._store.feeds.read_confirmation(result.fetch.feed))
         older: list[Request] = []
         if follows and link is not None and document.fault is None:
             was_read = earlier is not None and earlier.was_read
@@ -281,8 +288,10 @@ class CrawlPart:
         context, result, fetch = context_of(response), read.result, read.result.fetch
         newer = as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
         barren = _count_barren(context, read, was_read)
-        has_joined = joins(result, read.stored) if fetch.role is Role.SUBSCRIPTION else context.has_joined
-        request = requests.older_document(feed.walk, result, response, link, newer, barren, has_joined)
+        newer_joins = joins(result, read.stored)
+        has_joined = newer_joins if fetch.role is Role.SUBSCRIPTION else context.has_joined
+        joined = has_joined, newer_joins
+        request = requests.older_document(feed.walk, result, response, link, newer, barren, *joined)
         spider: Any = self._crawler.spider
         prepared: Request = spider.prepare(request)
         return prepared
