@@ -75,6 +75,11 @@ class Evidence:
             self.agreed is not None and not self.caveat and (self.total is None or self.total <= self.entries)
         )
 
+    @property
+    def has_less(self) -> bool:
+        """Whether all pages were read, but the publisher has more entries, or may have (`caveat`)."""
+        return self.agreed is not None or (self.listing is not None and not self.listing.is_whole)
+
     # A publisher may count entries that no page shows, or those of another moment; and the stored entries may
     # be others than those counted. So a number alone does not make a feed complete.
     @property
@@ -160,13 +165,13 @@ def verdict(
     elif kind is Kind.PAGED and not is_listed and (has_gap or not evidence.shows_all_pages):
         # After a hole in the first page, a walk reads the older pages: the hole is not a reason.
         reasons.append(Reason(ReasonKind.PAGED, feed, _of_pages(evidence, has_gap), since))
-        is_lossy = evidence.differing or (evidence.agreed is not None and not evidence.caveat)
+        is_lossy = evidence.differing or (evidence.has_less and not evidence.caveat)
         reached.append(Verdict.LOSSY if is_lossy else Verdict.UNKNOWN)
     return min(reached, key=list(Verdict).index), reasons
 
 
 def _of_pages(evidence: Evidence, has_gap: bool) -> str:
-    if has_gap or evidence.agreed is not None:
+    if has_gap or evidence.has_less:
         return (IS_PAGED if has_gap else IS_READ) + evidence.in_words
     many = HAS_CHANGED_OFTEN.format(evidence.differing) if evidence.differing > 1 else HAS_CHANGED
     return (many if evidence.differing else NOT_CONFIRMED) + evidence.in_words

@@ -41,17 +41,10 @@ class Posts(Stage):
     def begin(self, feed: FeedCrawl) -> Iterator[Request]:
         last = feed.last
         check = self._begin_check(feed) if feed.walk.options.platforms else None
-        if last is None or check is None:
-            return
-        feed.is_listed = True
-        fetch, listing = last.fetch, check.listing
-        place = fetch.position.older_position()
-        with self._unless_taken(fetch.feed):
-            # A 304 does not name the API: without this, an unchanged feed would not be checked by a later run
-            # if this check does not finish.
-            before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
-            if before is None or not before.has_ended:
-                self._store.feeds.note_listing(fetch.feed, Listing(0, listing.api, listing.size))
+        if last is not None and check is not None:
+            feed.is_listed = True
+            fetch = last.fetch
+            place = fetch.position.older_position()
             yield requests.list_check(feed.walk, place, fetch.url, last.documents + 1, check)
 
     def _begin_check(self, feed: FeedCrawl) -> ListCheck | None:
@@ -84,21 +77,28 @@ class Posts(Stage):
         if listed is None:
             logger.info("%s is not a list of posts", fetch.requested_url)
             return
-        note_listing = self._store.feeds.note_listing
         entries = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk)
         ids = list({post.id for post in listed.posts})
         stored = self._store.entries.find_winners(fetch.feed, ids, latest_time(fetch.fetched))
         outcome = listings.follow(check, listed, stored, entries, fetch.fetched)
         with self._unless_taken(fetch.feed):
+            self._note_begun(fetch, check)
             if isinstance(outcome, ListCheck):
                 yield self._request(feed, fetch.position, response, outcome)
             elif outcome is None:
                 logger.info("%s changed while it was being read", check.listing.api)
             else:
-                note_listing(fetch.feed, outcome)
+                self._store.feeds.note_listing(fetch.feed, outcome)
                 self._crawler.stats.inc_value("fhcrawl/entry/unlisted", outcome.unlisted)
                 unlisted = f"; the store has {outcome.unlisted:,} more that are not listed"
                 logger.info("%s: %s%s", fetch.feed, outcome.in_words, unlisted if outcome.unlisted else "")
+
+    # A 304 does not name the API: without this, an unchanged feed would not be checked by a later run if this
+    # check does not finish.
+    def _note_begun(self, fetch: Fetch, check: ListCheck) -> None:
+        before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
+        if before is None or not before.has_ended:
+            self._store.feeds.note_listing(fetch.feed, Listing(0, check.listing.api, check.listing.size))
 
     def _request(
         self, feed: FeedCrawl, place: ChainPosition, last: Response | Request, check: ListCheck
@@ -131,6 +131,9 @@ class Posts(Stage):
         check, site = context_of(request).task, addresses.site(fetch.requested_url)
         if fetch.retry_after is not None and site:
             self._store.sitemaps.postpone(site, fetch.retry_after)
+            if isinstance(check, ListCheck):
+                with self._unless_taken(fetch.feed):
+                    self._note_begun(fetch, check)
         is_left = failure.state is State.KNOWN or fetch.retry_after is not None
         if isinstance(check, ListCheck) and check.is_reading and not is_left:
             yield from self._next_page(feed, fetch, request, replace(check, has_failed=True))
