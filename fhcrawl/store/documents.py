@@ -308,7 +308,8 @@ class Documents(Repository):
         rows = self._select(chain, feed)
         pages = [row for row in rows if row.role in (Role.SUBSCRIPTION.value, Role.PAGE.value)]
         is_read = all(row.state == State.PROCESSED.value and row.checked for row in rows)
-        if not is_read or all(row.behind_id is not None for row in rows):
+        # Of a chain that goes on with archives, single pages are checked.
+        if not is_read or all(row.behind_id is not None for row in pages):
             return []
         shown = [sum(1 for _ in absences.ids_of(bytes(row.held or b""))) for row in pages]
         if not any(shown[1:]) and not 0 < (rows[0].total or 0) <= shown[0]:

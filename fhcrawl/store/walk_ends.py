@@ -304,7 +304,8 @@ class _EndedWalk(FeedWriter):
     def _last_agreed_walk(self) -> int | None:
         if not self._is_chain_complete:
             return None
-        if self._confirmation is not None and self._confirmation.is_settled:
+        has_archives = any(row.role == Role.ARCHIVE.value for row in self._chain)
+        if self._confirmation is not None and self._confirmation.is_settled and not has_archives:
             # What was missing before the last confirmation.
             return self._confirmation.walk - 1
         if not self._has_all_pages:

@@ -62,6 +62,9 @@ FOUND = {
         crawl /index FHCRAWL_DELETE_ABSENT=1; /index 7 6 next:/2; /2 5 4 next:/3; /3 3 2 next:/4; /4 1
         crawl FHCRAWL_DELETE_ABSENT=1; /index 6 5 next:/2; crawl FHCRAWL_DELETE_ABSENT=1; exports
         /index 7 6 next:/2; crawl FHCRAWL_DELETE_ABSENT=1; exports; verdict complete""",
+    "a page before archives is checked alone, and deletions in archives are absent": """
+        /a 7 6 next:/b; /b 5 4 prev:/c archive; /c 3 2 1 archive; crawl /a; crawl; crawl; verdict complete
+        /c 3 1 archive; crawl; crawl; crawl; absent 2; verdict complete""",
     "a feed that counts its entries, and shows all of them, is complete": """
         /plain 2 1 total:2; crawl /plain; requests /plain /plain; verdict complete; crawl; requests /plain""",
     "a feed that counts more than it shows is not": """
