@@ -65,7 +65,8 @@ class Confirmation(StoredResult):
         return not 0 <= elapsed(self.ended, now) < WAIT_SECONDS
 
     def after_doubt(self, walk: int) -> Confirmation:
-        return replace(self, doubted=walk)
+        # What was confirmed before that is confirmed again.
+        return replace(self, doubted=walk, left=None)
 
     def after_agreement(self, walk: int) -> Confirmation:
         return replace(self, walk=walk, differing=0, ended=None, left=None)

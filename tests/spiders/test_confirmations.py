@@ -1,5 +1,7 @@
 """Pages are read once more in the same crawl, to confirm that they were the feed (FHCRAWL_CONFIRM_PAGES)."""
 
+from dataclasses import replace
+
 import pytest
 
 from fhcrawl.logical_feed.confirmation import MOST_DIFFERENCES, Confirmation, agree, dropped
@@ -107,6 +109,7 @@ def test_loss_is_settled_by_a_later_walk_alone() -> None:
     assert not lost.after_agreement(4).is_settled
     assert lost.after_agreement(5).is_settled
     assert lost.is_proof
+    assert replace(confirmed, left=5).after_doubt(4).left is None
 
 
 def test_readings_that_never_agree_are_confirmed_rarely() -> None:
