@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -30,8 +31,8 @@ class _Git(Repository):
         with self.serving_repository():
             yield
 
-    def serving_repository(self) -> contextlib.AbstractContextManager[None]:
-        raise NotImplementedError
+    @abstractmethod
+    def serving_repository(self) -> contextlib.AbstractContextManager[None]: ...
 
     def commit(self, posts: Sequence[Post]) -> None:
         commits = []
