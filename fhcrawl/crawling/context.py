@@ -93,6 +93,8 @@ class WalkContext:
         not been looked up yet are missing
     :param number: number of the walk
     :param sitemaps: the site's sitemaps are read after the walk
+    :param is_confirmable: before the walk, the subscription document linked to an older one, or counted the
+        entries of the feed
     :param move: URL of the subscription document, and the one to which it says that the feed has moved
     :param last: the last document of the walk, when the walk has ended
     """
@@ -107,6 +109,7 @@ class WalkContext:
     special_hosts: dict[str, bool] = field(default_factory=dict)
     number: int = 0
     sitemaps: bool = False
+    is_confirmable: bool = True
     move: tuple[str, str] | None = None
     last: LastDocument | None = None
 

@@ -100,6 +100,7 @@ def first(start: WalkStart, options: FeedOptions) -> Iterator[Request]:
         special_hosts=special_hosts_from_store(start, index),
         number=start.walk,
         sitemaps=start.has_due_sitemap,
+        is_confirmable=start.is_confirmable,
     )
     if snapshot is not None and snapshot.is_read and snapshot.url == index:
         walk = replace(walk, since=snapshot.created_at)

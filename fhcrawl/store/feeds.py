@@ -466,6 +466,12 @@ class StoredSitemaps(Repository):
             execute(connection, "UPDATE feeds SET site = :site, sitemap = :sitemap WHERE id = :id", values)
         return report
 
+    def note_none(self, feed: str, time: str) -> None:
+        """Store that there is no site to compare a feed with; `LeaseError` if the feed is taken over."""
+        with self._database.transaction() as connection:
+            values = {"sitemap": SitemapReport(time).to_json(), "id": self._leased_feed_id(connection, feed)}
+            execute(connection, "UPDATE feeds SET site = NULL, sitemap = :sitemap WHERE id = :id", values)
+
     def find_missing(self, feed: str) -> list[str]:
         """Return the URLs, in ASCII, of pages that look like entries of a feed, and no entry links to."""
         with self._database.snapshot() as connection:

@@ -97,7 +97,7 @@ feeds = Table(
     Column("confirmation", Text, comment="whether its pages were confirmed: a JSON object, a Confirmation"),
     Column("complete_as_of", Text, comment="when it was last complete"),
     Column("site", Text, comment="whose sitemaps its entries are compared with"),
-    Column("sitemap", Text, comment="what its site's sitemaps list: a JSON object, a SitemapReport"),
+    Column("sitemap", Text, comment="what the sitemaps of its site list, if it has one: a SitemapReport"),
     Column("merge_renamed", Integer, comment="1: entries are deleted under ids that they had before"),
     Column("ids", Text, nullable=False, server_default="id", comment="what identifies entries: id, link, …"),
     UniqueConstraint("url").ddl_if(SQLITE),

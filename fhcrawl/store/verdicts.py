@@ -191,7 +191,7 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
         if listing is None or listing.is_whole:
             agreed = _agreed(feed, kind, confirmation, chain, last_pages[feed.id])
         posts = entry_counts[feed.id, "post"]
-        sitemap = from_json(feed.sitemap, SitemapReport.from_json)
+        sitemap = from_json(feed.site and feed.sitemap, SitemapReport.from_json)
         sitemap = sitemap and sitemap.with_posts(posts, entry_counts[feed.id, "no post"])
         caveat = next((NAMED[row.platform].caveat for row in chain if row.platform in NAMED), "")
         gaps = [

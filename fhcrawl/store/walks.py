@@ -84,6 +84,8 @@ class WalkStart:
     :param ids, former_ids: what identifies entries (`results.IDS`); what did until now, if this has changed
     :param is_listed: its publisher has a list of its entries (`Listing`)
     :param is_empty: that document had no entries
+    :param is_confirmable: that document linked to an older one, or counted the entries of the feed
+    :param has_due_sitemap: the feed may have more entries, and is due to be compared with a sitemap
     """
 
     feed: str
@@ -104,6 +106,7 @@ class WalkStart:
     is_listed: bool = False
     is_empty: bool = False
     has_due_sitemap: bool = True
+    is_confirmable: bool = True
 
     def without_validators(self) -> WalkStart:
         """Return this state without validators: an unchanged document is read too."""
@@ -290,6 +293,7 @@ def _walk_starts(
             received=document.received,
             is_listed=row.listing is not None,
             is_empty=document.held is not None and len(document.held) == LINK_OCTETS,
+            is_confirmable=document.behind_id is not None or row.total is not None,
             has_due_sitemap=may_have_more and is_sitemap_due(sitemap.read if sitemap else None, time_now()),
         )
         # Even if it is unchanged, its archives may have moved: it is read without conditions.

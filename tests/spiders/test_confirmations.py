@@ -47,7 +47,8 @@ FOUND = {
         crawl reset FHCRAWL_CONFIRM_PAGES=500; requests {TWICE[:12]}; verdict complete""",
     "without a second reading, nothing is confirmed": """
         confirm 0; crawl /index; requests /index /2 /3; verdict unknown paged
-        crawl FHCRAWL_RECHECK=; requests /index; verdict unknown paged""",
+        crawl FHCRAWL_RECHECK=; requests /index; verdict unknown paged
+        confirm 500; crawl FHCRAWL_RECHECK=; requests /index /index /2 /3; verdict complete""",
     "readings that never agree are not repeated in each crawl": """
         on /3 /2 4=a 3 next:/3; crawl /index; on /3 /2 4=b 3 next:/3; /2 4=c 3 next:/3
         crawl FHCRAWL_RECHECK=; verdict lossy paged; /2 4=d 3 next:/3; crawl FHCRAWL_RECHECK=
@@ -69,6 +70,9 @@ FOUND = {
         /c 3 1 archive; crawl; crawl; crawl; absent 2; verdict complete""",
     "a feed that counts its entries, and shows all of them, is complete": """
         /plain 2 1 total:2; crawl /plain; requests /plain /plain; verdict complete; crawl; requests /plain""",
+    "also if it was not confirmed before": """
+        confirm 0; /plain 2 1 total:2; crawl /plain; requests /plain; verdict unknown no-history
+        confirm 500; crawl; requests /plain /plain; verdict complete""",
     "a feed that counts more than it shows is not": """
         /more 2 1 total:3; crawl /more; requests /more; verdict unknown no-history""",
 }

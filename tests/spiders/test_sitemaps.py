@@ -210,6 +210,10 @@ def test_links_to_another_site_request_nothing_there(project: Project, server: F
     run = crawl(project, server)
     assert server.requested() == ["/feed"]
     assert "victim.example.com/sitemap.xml" not in run.log
+    # Its links are not read again for thirty days.
+    [(report,)] = project.database.rows("SELECT sitemap FROM feeds")
+    assert report is not None
+    assert project.feeds()[0]["sitemap"] is None
 
 
 def test_robots_txt_names_no_sitemaps_of_another_host_for_its_feeds(

@@ -40,7 +40,8 @@ class Confirmations(Checks):
         return {Confirm: self._row}
 
     def begin(self, feed: FeedCrawl) -> Iterator[Request]:
-        if not self._most or feed.last is None:
+        last = feed.last
+        if not self._most or last is None or (last.is_unchanged and not feed.walk.is_confirmable):
             return
         known = self._store.feeds.read_confirmation(feed.url)
         if not known.is_due(now()) if known is not None else self._is_listed(feed):

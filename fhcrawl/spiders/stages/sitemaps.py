@@ -50,9 +50,12 @@ class Sitemaps(Stage):
             return
         fetch = last.fetch
         site = self._find_site(fetch)
-        if site is None or store.is_postponed(site, fetch.fetched):
+        if site is None:
+            with self._unless_taken(feed.url):
+                store.note_none(feed.url, fetch.fetched)
+        elif store.is_postponed(site, fetch.fetched):
             return
-        if site in self._waiting:
+        elif site in self._waiting:
             self._waiting[site].append(feed.url)
             self._extension.under_way.held.add(feed.url)
         elif store.is_due(site, fetch.fetched):
