@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.documents import head, lists
+from fhcrawl.documents.discovery import OPDS, catalogue_feeds
 from fhcrawl.documents.formats import activitystreams, atom, jsonfeed, multipart, rss
 from fhcrawl.documents.links import Links, header_links
 from fhcrawl.documents.model import FeedDocument, Problem
 from fhcrawl.documents.xml import elements, encoding, parsing
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
+from fhcrawl.utils.addresses import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,6 +38,7 @@ JSON_FORMATS = (jsonfeed.read, activitystreams.read, jsonfeed.read_ghost)
 LONGEST_MEDIA_TYPE = 255
 TOO_MANY = "too-many"  # the kind of problem
 MOST_PROBLEMS = 100_000  # of one document
+MOST_NAMED = 5  # feeds of a catalogue
 NEWEST = "~"  # later than every time
 LONGEST_TEXT = 10_000_000  # characters, as in libxml2
 
@@ -86,6 +90,7 @@ def read(
         charset = multipart.parameter(content_type, "charset") or None
         document = _read_xml(parsing.parse(body, charset), url, keep_originals, keep_head)
     if isinstance(document, FeedDocument):
+        _refuse_catalogue(document, body, url)
         if links:
             merged, from_headers = Links(document.links, document.other_links), header_links(links, url)
             for relation in (*from_headers.first, *from_headers.others):
@@ -93,6 +98,17 @@ def read(
                     merged.add(relation, target)
         _limit_entries(document, len(body), max_entries)
     return document
+
+
+def _refuse_catalogue(document: FeedDocument, body: bytes, url: str) -> None:
+    if OPDS not in body or any(entry.enclosures for entry in document.entries):
+        return
+    if feeds := catalogue_feeds(body, url):
+        fetchable = (feed for feed in feeds if len(feed) <= elements.LONGEST_URL)
+        named = [without_credentials(feed) for feed in islice(fetchable, MOST_NAMED)]
+        more = f" and {len(feeds) - len(named):,} more" if len(feeds) > len(named) else ""
+        detail = f"it is an OPDS navigation catalogue, with the feeds {', '.join(named)}{more}"
+        raise NotAFeedError(ReasonKind.NOT_A_FEED, detail)
 
 
 def _limit_entries(document: FeedDocument, octets: int, max_entries: int) -> None:

@@ -1,4 +1,4 @@
-"""Finds feeds in documents that are none: in HTML pages, and in subscription lists (OPML)."""
+"""Finds feeds in documents that are none: in HTML pages, OPDS catalogues and subscription lists (OPML)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lxml import etree
 
 from fhcrawl.documents.xml import encoding, parsing
-from fhcrawl.documents.xml.elements import LONGEST_URL, local_name, resolve
+from fhcrawl.documents.xml.elements import ATOM, LONGEST_URL, base_of, local_name, resolve, target
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 
@@ -26,6 +26,7 @@ FEED_TYPES = frozenset(
 )
 LONGEST_HEAD = 1024**2  # octets; a page takes many times its size in memory
 MOST_FEEDS = 100
+OPDS = b"profile=opds-catalog"
 HOST = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*:)?//[^/?#]*", re.IGNORECASE)
 # Words in the titles and paths of feeds other than the main feed.
 PARTS = tuple(
@@ -74,6 +75,28 @@ def _is_feed(link: dict[str, str]) -> bool:
     media_type = (link.get("type") or "").partition(";")[0].strip().lower()
     relations = (link.get("rel") or "").lower().split()
     return "alternate" in relations and media_type in FEED_TYPES and bool((link.get("href") or "").strip())
+
+
+# --- OPDS
+
+
+# OPDS 1.2, 2.2 and 6: entries of a navigation feed link to catalogue feeds, and have no acquisition links.
+def catalogue_feeds(body: bytes, url: str) -> list[str]:
+    """Return the feeds that an OPDS navigation feed links to, acquisition feeds alone if it names any.
+
+    :return: absolute URLs; [] if an entry does not link to a catalogue feed
+    """
+    root, feeds = parsing.parse(body, None).root, dict[str, bool]()
+    for entry in root.iterchildren(f"{ATOM}entry"):
+        base, links = base_of(entry, base_of(root, url)), entry.findall(f"{ATOM}link")
+        types = ((link, "".join((link.get("type") or "").lower().split())) for link in links)
+        found = [(link, kind) for link, kind in types if OPDS.decode() in kind and "type=entry" not in kind]
+        if not found:
+            return []
+        feeds |= {
+            target(link, link.get("href", ""), base): "kind=acquisition" in kind for link, kind in found
+        }
+    return [feed for feed, is_acquisition in feeds.items() if is_acquisition] or list(feeds)
 
 
 # --- OPML

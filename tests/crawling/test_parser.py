@@ -54,6 +54,44 @@ def test_entries_that_are_read_know_their_digest_and_links_hold_no_password() ->
     assert feed.links == {"prev-archive": "https://example.org/older"}
 
 
+ACQUISITION = "<link rel='http://opds-spec.org/acquisition' href='book'/>"
+
+
+def catalogue_entry(name: str, kind: str, more: str = "") -> str:
+    link = f"<link href='{name}' type='application/atom+xml; {kind}profile=opds-catalog'/>"
+    return f"<entry><id>tag:{name}</id><title>T</title>{link}{more}</entry>"
+
+
+NAVIGATION, UNKNOWN_KIND = catalogue_entry("n", "kind=navigation; "), catalogue_entry("u", "type=feed; ")
+ACQUISITIONS = [catalogue_entry(str(number), "kind=acquisition; ") for number in range(7)]
+FIRST_FIVE = ", ".join(f"https://example.org/{number}" for number in range(5))
+
+
+@pytest.mark.parametrize(
+    ("entries", "feeds"),
+    [
+        ([NAVIGATION, ACQUISITIONS[3]], "https://example.org/3"),
+        ([NAVIGATION, UNKNOWN_KIND], "https://example.org/n, https://example.org/u"),
+        (ACQUISITIONS, f"{FIRST_FIVE} and 2 more"),
+    ],
+)
+def test_navigation_catalogue_is_no_feed_and_its_feeds_are_named(entries: list[str], feeds: str) -> None:
+    with pytest.raises(NotAFeedError, match=f"^it is an OPDS navigation catalogue, with the feeds {feeds}$"):
+        parser.read(job(feed_with("".join(entries))))
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [NAVIGATION, catalogue_entry("u", "type=feed; ", ACQUISITION)],
+        [catalogue_entry("e", "type=entry; ")],
+        [NAVIGATION, "<entry><id>tag:post</id><title>T</title></entry>"],
+    ],
+)
+def test_acquisition_feed_is_read(entries: list[str]) -> None:
+    assert len(read_feed(job(feed_with("".join(entries)))).entries) == len(entries)
+
+
 def test_little_is_left_of_longer_documents(tmp_path: Path) -> None:
     large = [E(number, text="x" * (parser.LARGE // 2)) for number in "12"]
     with (tmp_path / "exchange").open("w+b") as file:
