@@ -234,6 +234,15 @@ def table(rows: list[Row]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def _merged(old: str, rows: list[Row]) -> str:
+    """The table, with the lines of other programs as they were."""
+    head, rule, *new = table(rows).splitlines()
+    taken = tuple(f"| {row.program} " for row in rows)
+    kept = [line for line in old.splitlines()[3:] if line and not line.startswith(taken)]
+    lines = sorted([*kept, *new], key=lambda line: line.split()[1].lower())
+    return "\n".join([head, rule, *lines, ""])
+
+
 def _cells(row: Row) -> dict[str, object]:
     name = f"{row.program} {row.version}".strip()
     listed = (row.report.get("sitemap") or {}).get("listed")
@@ -267,7 +276,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these programs")
     parser.add_argument("--posts", type=int, default=POSTS)
     parser.add_argument("--no-changes", action="store_true", help="only the first two crawls")
-    parser.add_argument("--write", action="store_true", help=f"write the table to {PAGE.name}")
+    parser.add_argument("--write", action="store_true", help=f"write the rows to {PAGE.name}")
     parser.add_argument("--reasons", action="store_true", help="print the reasons of the verdicts too")
     args = parser.parse_args()
     wanted = {name.lower() for name in args.names}
@@ -286,9 +295,10 @@ def main() -> int:
             faults.append(f"{kind.name}: {error}")
     print(f"\n{table(rows)}")
     print(*faults, sep="\n", file=sys.stderr)
-    if args.write:
+    if args.write and rows:
         before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{table(rows)}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+        old, _, rest = rest.partition(END)
+        PAGE.write_text(f"{before}{BEGIN}\n{_merged(old, rows)}\n{END}{rest}", encoding="utf-8")
     return 1 if faults else 0
 
 
