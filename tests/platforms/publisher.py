@@ -96,9 +96,9 @@ class Publisher(ABC):
 
     @property
     def version(self) -> str:
-        """Its version, as people write it: without Debian's epoch and revision."""
+        """Its version, as people write it: without Debian's epoch, changes and revision."""
         found = run("dpkg-query", "-W", "-f", "${Version}", self.package, cwd=self.folder)
-        return found.rpartition(":")[2].partition("-")[0]
+        return re.split(r"[+-]", found.rpartition(":")[2])[0]
 
     def check_installed(self) -> None:
         """:raises NoServerError: if the program is not here"""

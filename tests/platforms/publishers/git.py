@@ -67,10 +67,6 @@ class Cgit(_Git):
     name, program, package = "cgit", Path("/usr/lib/cgit/cgit.cgi"), "cgit"
     feeds = (Feed("", "/site/atom/", pages=14, shows=ADDED),)
 
-    @property
-    def version(self) -> str:
-        return super().version.partition("+")[0]
-
     @contextlib.contextmanager
     def serving_repository(self) -> Iterator[None]:
         configuration = self.folder / "cgitrc"
