@@ -23,7 +23,7 @@ plugins:
 
 class MkDocs(MarkdownSite):
     name, program = "MkDocs", BIN
-    feeds = (Feed("", "/feed_rss_created.xml", answers=False),)
+    feeds = (Feed("mkdocs-rss-plugin", "/feed_rss_created.xml", answers=False),)
     file = "docs/blog/posts/post-{number}.md"
     head = ("categories: [News]",)
 
