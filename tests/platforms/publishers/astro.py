@@ -75,6 +75,7 @@ class Astro(NodeSite):
         super().set_up()
         self.put("package.json", '{"name": "site", "type": "module", "private": true}')
         self.put("astro.config.mjs", CONFIG.format(root=self.root, dist=self.dist))
+        # As its documentation recommends: the sitemap has a name of its own.
         self.put("public/robots.txt", f"User-agent: *\nAllow: /\n\nSitemap: {self.root}/sitemap-index.xml\n")
         self.put("src/content.config.ts", CONTENT)
         self.put("src/pages/rss.xml.js", FEED.format(limit=".slice(0, 20)"))
