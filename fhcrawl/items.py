@@ -56,6 +56,10 @@ class EntryItem(MutableMapping[str, Any]):
     :param extensions: everything in the entry for which there is no field, as a tree; JSON text in CSV,
         Parquet and XML
     :param former_ids: a sorted list of the ids that the entry had before its publisher changed them
+    :param first_seen: when a crawl first read any version of the entry, or a tombstone
+    :param fetched: when a crawl first read this version, or that the entry is deleted
+    :param deleted: when the entry was deleted: by its tombstone, else when a crawl first found it missing;
+        null if it is not deleted
     """
 
     feed: str
@@ -106,8 +110,10 @@ class EntryItem(MutableMapping[str, Any]):
 
 # The fields that exports have only if they are chosen.
 OPTIONAL_FIELDS = [*DETAILS]
-# Fields of exports that are computed from the original; items do not have them.
-ORIGINAL, EXTENSIONS, FORMER_IDS = COMPUTED_FIELDS = ("original", "extensions", "former_ids")
+# Fields of exports that are computed from the original and the store; items do not have them.
+STORED_TIMES = ("first_seen", "fetched", "deleted")
+COMPUTED_FIELDS = ("original", "extensions", "former_ids", *STORED_TIMES)
+ORIGINAL, EXTENSIONS, FORMER_IDS = COMPUTED_FIELDS[:3]
 ALL_FIELDS = [f.name for f in fields(EntryItem)]
 FIELDS = [name for name in ALL_FIELDS if name not in OPTIONAL_FIELDS]
 # Attributes of `EntryVersion` that are not fields.

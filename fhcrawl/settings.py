@@ -27,9 +27,10 @@ FHCRAWL_STORE_URL: str | None = None
 # Whether the store keeps the original XML (or JSON) of each entry, including elements for which fhcrawl has
 # no field. Exported feeds contain them. This doubles the size of the store.
 FHCRAWL_KEEP_XML_ENABLED = True
-# Whether the store keeps earlier versions of entries; identical content is stored once.
-# `fhcrawl history` shows the versions of an entry.
-FHCRAWL_KEEP_VERSIONS_ENABLED = False
+# Whether the store keeps earlier versions of entries; identical content is stored once. A crawl records the
+# value in the store, and all later crawls of this store obey it. Default: as recorded; in a new store, no
+# versions are kept. `--keep-versions` and `--no-keep-versions` set it.
+FHCRAWL_KEEP_VERSIONS_ENABLED: bool | None = None
 # Seconds after which other crawls can take over the feeds of a crawl that shows no activity: 3 to 86400.
 FHCRAWL_LEASE_SECONDS = 300
 

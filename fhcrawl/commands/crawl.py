@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import sys
+from argparse import BooleanOptionalAction
 from contextlib import closing
 from importlib import import_module
 from importlib.util import find_spec
@@ -146,6 +147,12 @@ class Command(command.Command, crawl.Command):
             **SWITCH,
             "dest": "FHCRAWL_MERGE_RENAMED",
             "help": "delete entries under their former ids after their publisher has changed the ids",
+        },
+        "--keep-versions": {
+            "action": BooleanOptionalAction,
+            "default": None,
+            "dest": "FHCRAWL_KEEP_VERSIONS_ENABLED",
+            "help": "keep earlier versions of entries in the store, in this crawl and all later ones; or no longer",
         },
         "--web-archive": {
             "dest": "FHCRAWL_WEB_ARCHIVE",

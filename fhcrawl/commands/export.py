@@ -73,6 +73,7 @@ class Command(command.Command):
         "fhcrawl export -o 2003.parquet --since 2003 --until 2004",
         "fhcrawl export -o whole.atom --feed https://example.org/index.rss --gaps",
         "fhcrawl export -o mirror/ --base https://mirror.example/ --feed https://example.org/index.rss",
+        "fhcrawl export -o versions.jsonl --versions",
         "fhcrawl export -o feeds.opml",
         "fhcrawl export -o s3://bucket/history.jsonl",
     )
@@ -103,6 +104,14 @@ class Command(command.Command):
             "action": "append",
             "default": [],
             "help": "export only entries in this category (may be repeated to allow several)",
+        },
+        "--versions": {
+            "action": "store_true",
+            "help": "export every stored version and deletion of each entry, oldest first",
+        },
+        "--deleted": {
+            "action": "store_true",
+            "help": "export only the entries that publishers have deleted, or no longer have",
         },
         "--gaps": {
             "action": "store_true",
@@ -135,7 +144,10 @@ class Command(command.Command):
         output = _parse_output(self.settings, opts)
         rows.check(self.settings)
         fields = _without_change(self.settings, opts.FHCRAWL_FIELDS)
+        if opts.versions or opts.deleted:
+            fields = _with_times(self.settings, fields)
         self.settings.set("FEED_EXPORT_FIELDS", fields, "cmdline")
+        _check_history(output, opts)
         wanted = _parse_selection(output, opts)
         storages.refuse_store(output.place, store_url(self.settings))
         if output.place in storages.STDOUT:
@@ -190,12 +202,14 @@ class Command(command.Command):
     ) -> int:
         from fhcrawl.exporters.feeds import gap_entries
         from fhcrawl.exporters.rows import CHOSEN_PROFILES, Rows, only, spooled
+        from fhcrawl.store.entries import DELETED_ENTRIES, LIVE, VERSIONS
 
         settings = self.settings
         fields = settings.getdictorlist("FEED_EXPORT_FIELDS")
         completion = Rows(fields, settings.getlist(CHOSEN_PROFILES))
         urls = [feed.feed for feed in feeds] if opts.feed else ()
-        entries = filter(wanted.has, store.entries.read(urls, has_details=completion.need_details))
+        source = VERSIONS if opts.versions else DELETED_ENTRIES if opts.deleted else LIVE
+        entries = filter(wanted.has, store.entries.read(urls, completion.need_details, source))
         missing = chain.from_iterable(map(gap_entries, feeds if wanted.gaps else ()))
         rows = completion.complete(chain(entries, missing))
         count = 0
@@ -256,6 +270,26 @@ def _without_change(settings: Settings, columns: str | None) -> list[str] | dict
     if {CHANGE, f"+{CHANGE}"} & set(names) or not remaining:
         raise ArgumentError(f"only the exports of crawls have the field {CHANGE}: leave it out")
     return remaining
+
+
+# Rows of deletions have the fields of the last version.
+def _with_times(settings: Settings, fields: list[str] | dict[str, str]) -> list[str] | dict[str, str]:
+    from fhcrawl.exporters.rows import FIELDS, PLUS
+
+    if not all(name.startswith(PLUS) for name in settings.getlist(FIELDS)):
+        return fields
+    missing = {name: name for name in ("fetched", "deleted") if name not in fields}
+    return {**fields, **missing} if isinstance(fields, dict) else [*fields, *missing]
+
+
+def _check_history(output: Output, opts: argparse.Namespace) -> None:
+    history = [f"--{name}" for name in ("versions", "deleted") if getattr(opts, name)]
+    if history and (output.xml or output.write_list):
+        raise ArgumentError(f"{history[0]} requires rows; use -o FILE.jsonl, FILE.csv or FILE.parquet")
+    if len(history) > 1:
+        raise ArgumentError("--versions includes deletions; remove --deleted")
+    if opts.deleted and opts.gaps:
+        raise ArgumentError("--gaps: gaps are not deleted entries; remove --gaps or --deleted")
 
 
 def _parse_selection(output: Output, opts: argparse.Namespace) -> Selection:

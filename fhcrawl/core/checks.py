@@ -50,6 +50,8 @@ SHAPES: tuple[tuple[str, Callable[[BaseSettings, str], object], str], ...] = (
     (" int", BaseSettings.getint, "an integer >= 0"),
 )
 OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(default, bool)]
+# Without a value, the store decides.
+OPTIONAL_SWITCH = "FHCRAWL_KEEP_VERSIONS_ENABLED"
 
 
 def check_settings(settings: BaseSettings) -> None:
@@ -68,7 +70,7 @@ def check_settings(settings: BaseSettings) -> None:
     if not is_number(lease) or not SHORTEST_LEASE <= int(lease) <= LONGEST_LEASE:
         allowed = f"{SHORTEST_LEASE} to {LONGEST_LEASE}"
         raise ArgumentError(f"{LEASE} must be a number of seconds from {allowed}, not {lease!r}")
-    for name in OUR_SWITCHES:
+    for name in [*OUR_SWITCHES, *([] if settings[OPTIONAL_SWITCH] is None else [OPTIONAL_SWITCH])]:
         check_switch(settings, name)
     check_scrapys(settings)
     allowed_hosts(settings)

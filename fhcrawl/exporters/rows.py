@@ -33,7 +33,15 @@ from fhcrawl.documents.extensions import JSON
 from fhcrawl.documents.xml.elements import resolve
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.exporters.documents import cleaned
-from fhcrawl.items import ALL_FIELDS, COMPUTED_FIELDS, EXTENSIONS, FORMER_IDS, OPTIONAL_FIELDS, ORIGINAL
+from fhcrawl.items import (
+    ALL_FIELDS,
+    COMPUTED_FIELDS,
+    EXTENSIONS,
+    FORMER_IDS,
+    OPTIONAL_FIELDS,
+    ORIGINAL,
+    STORED_TIMES,
+)
 from fhcrawl.utils.text import escaped
 
 if TYPE_CHECKING:
@@ -292,6 +300,7 @@ class Rows:
         original = fields.pop(ORIGINAL, None)
         tree = extensions.read(original)
         computed = {ORIGINAL: original, EXTENSIONS: tree, FORMER_IDS: fields.pop(FORMER_IDS, [])}
+        computed |= {name: fields.pop(name, None) for name in STORED_TIMES}
         columns = {
             name: EntryRow(fields, tree or {}).value(column)
             for name, column in self._columns.items()
@@ -328,7 +337,7 @@ def shown(file: Any) -> Any:
 
 
 # The fields that are times: ISO 8601 in UTC, with all digits that the feed has.
-TIMES = ("published", "updated", "document_updated")
+TIMES = ("published", "updated", "document_updated", *STORED_TIMES)
 
 
 # Only entries are plain dictionaries.

@@ -42,6 +42,7 @@ IDS_CHANGED = (
     "unless --merge-renamed deletes them"
 )
 
+KEEP_VERSIONS = "FHCRAWL_KEEP_VERSIONS_ENABLED"
 FILE = "fhcrawl.sqlite"
 FAILED = "fhcrawl/store/failed"
 LEASED = "fhcrawl/feed/leased"
@@ -65,8 +66,8 @@ class StoreExtension(Component):
         super().__init__(crawler)
         settings = crawler.settings
         self.store = Store.open(store_url(settings))
-        self.store.documents.keeps_versions = settings.getbool("FHCRAWL_KEEP_VERSIONS_ENABLED")
-        self.run = self.store.begin_run(settings.getint("FHCRAWL_LEASE_SECONDS"))
+        keep_versions = None if settings[KEEP_VERSIONS] is None else settings.getbool(KEEP_VERSIONS)
+        self.run = self.store.begin_run(settings.getint("FHCRAWL_LEASE_SECONDS"), keep_versions)
         self.unrecorded_failures: dict[str, DocumentFailure] = {}
         self.skipped_feeds: set[str] = set()
         self.leased_feeds: dict[str, str] = {}

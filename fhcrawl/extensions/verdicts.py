@@ -163,7 +163,7 @@ class VerdictsExtension(Component):
         stats, store = self._crawler.stats, extension.store
         progress = self._crawler.get_extension(ProgressExtension)
         deletes = self._crawler.settings.getbool("FHCRAWL_DELETE_ABSENT")
-        ends = store.walk_ends.finish(extension.run, urls, deletes, store.documents.keeps_versions)
+        ends = store.walk_ends.finish(extension.run, urls, deletes)
         for url, end in ends.items():
             if end.deleted:
                 stats.inc_value("fhcrawl/entry/deleted", end.deleted)

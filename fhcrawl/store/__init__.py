@@ -57,6 +57,8 @@ NOTE_ROBOTS = f"""
 RETURNING body, read, unreachable
 """
 
+KEEPS_VERSIONS = "SELECT keeps_versions FROM store"
+
 
 class Store:
     """A database with the tables of `fhcrawl.store.schema`: its run, and a repository for each kind of data.
@@ -132,12 +134,23 @@ class Store:
 
     # -- runs -------------------------------------------------------------------------------------
 
-    def begin_run(self, lease_seconds: int = leases.SECONDS) -> int:
+    @property
+    def keeps_versions(self) -> bool:
+        """Whether crawls keep earlier versions of entries."""
+        with self._database.lookup() as connection:
+            return bool(execute(connection, KEEPS_VERSIONS).scalar_one())
+
+    def begin_run(self, lease_seconds: int = leases.SECONDS, keep_versions: bool | None = None) -> int:
         """Begin a crawl; return its number.
 
         :param lease_seconds: how long it keeps its feeds after the last renewal
+        :param keep_versions: whether this and all later crawls keep earlier versions of entries; None: as
+            the last crawl that had a value
         """
         with self._database.transaction() as connection:
+            if keep_versions is not None:
+                execute(connection, "UPDATE store SET keeps_versions = :value", {"value": int(keep_versions)})
+            self._database.keeps_versions = bool(execute(connection, KEEPS_VERSIONS).scalar_one())
             run = leases.next_number(connection)
             self._database.leases = Leases(run, lease_seconds)
             self._database.leases.begin(connection)

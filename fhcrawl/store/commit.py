@@ -69,7 +69,8 @@ MAY_HAVE_GROWN = "may have changed since it was read"
 OF_ENTRY = "feed_id = :feed_id AND KEY(id) = KEY(:id)"
 # An entry that changes during its delivery needs another delivery.
 OVERWRITE_CHANGE = "ON CONFLICT (feed_id, KEY(id)) DO UPDATE SET delivery = NULL"
-OVERWRITE_ENTRY = f"ON CONFLICT (feed_id, KEY(id)) DO UPDATE SET {overwritten(entries.columns.keys()[2:])}"
+# `first_seen`, the last column, stays.
+OVERWRITE_ENTRY = f"ON CONFLICT (feed_id, KEY(id)) DO UPDATE SET {overwritten(entries.columns.keys()[2:-1])}"
 # A version with the stored content. Exports contain the stored times, so other ones do not replace them.
 # Without enclosures, the stored ones are kept.
 CONFIRM_ENTRY = f"""
@@ -81,6 +82,7 @@ WHERE {OF_ENTRY}
 """
 # Of a version that the same document contains with an older time: no export contains that one.
 WRITE_TIMES = f"UPDATE entries SET {assigned(TIMES)} WHERE {OF_ENTRY}"
+MARK_DELETED = "fetched = CASE WHEN digest = '' THEN fetched ELSE :time END, digest = ''"
 KEEP_VERSION = "ON CONFLICT (feed_id, KEY(id), digest) DO NOTHING"
 VERSION_COLUMNS = ", ".join(versions.columns.keys())
 BEHIND = id_of_document("behind_key")
@@ -216,11 +218,13 @@ class FeedWriter:
     """Writes to one feed in a transaction.
 
     :param place: of the document that is written, or by which entries are deleted
+    :param time: of the fetch of that document, or of the deletion
     """
 
-    def __init__(self, feed_id: int, place: ChainPosition, keeps_versions: bool) -> None:
+    def __init__(self, database: Database, feed_id: int, place: ChainPosition, time: str) -> None:
         self._connection: Connection
-        self.feed_id, self._place, self._keeps_versions = feed_id, place, keeps_versions
+        self._keeps_versions = database.keeps_versions
+        self.feed_id, self._place, self._time = feed_id, place, time
 
     def bind_to(self, connection: Connection) -> Self:
         self._connection = connection
@@ -242,16 +246,19 @@ class FeedWriter:
         no_content = dict.fromkeys((*CONTENT, *TIMES, *model.DETAILS)) | dict.fromkeys(JSON_FIELDS, ())
         never_read = {v.id: (v, no_content) for v in deletions if v.id not in stored_winners}
         self._insert(entries, OVERWRITE_ENTRY, never_read.values())
-        update = f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {OF_ENTRY}"
+        update = f"UPDATE entries SET {MARK_DELETED}, {assigned(ORDER)} WHERE {OF_ENTRY}"
         orders = {v.id: _order_columns(v.stored_order) for v in deletions if v.id in stored_winners}
-        self._execute_all(update, ({"id": key, **order} for key, order in orders.items()))
+        self._execute_all(update, ({"id": i, "time": self._time, **order} for i, order in orders.items()))
         never_exported = [key for key, winner in live.items() if winner.pending and not winner.exported]
         exported = {key: winner.digest for key, winner in live.items() if not winner.pending}
         self._write_changes(exported, never_exported)
         return len(live)
 
     def _insert(self, table: Table, on_conflict: str, rows: Iterable[tuple[Version, dict[str, Any]]]) -> None:
-        insert_all(self._connection, table, on_conflict, (_entry_row(self.feed_id, *row) for row in rows))
+        insert_all(self._connection, table, on_conflict, map(self._entry_row, rows))
+
+    def _entry_row(self, stored: tuple[Version, dict[str, Any]]) -> dict[str, object]:
+        return {**_entry_row(self.feed_id, *stored), "fetched": self._time, "first_seen": self._time}
 
     # Keeps versions that are about to be replaced.
     def _copy_to_versions(self, ids: Iterable[str]) -> None:
@@ -327,9 +334,7 @@ class Commit(FeedWriter):
     another one.
     """
 
-    def __init__(
-        self, database: Database, result: DocumentResult, batch: CommitBatch, keeps_versions: bool
-    ) -> None:
+    def __init__(self, database: Database, result: DocumentResult, batch: CommitBatch) -> None:
         self._fetch, self._result, self._batch = result.fetch, result, batch
         # The newest versions of the document's entries; if it is a complete feed's, of all entries.
         self._winners = batch.stored
@@ -349,7 +354,7 @@ class Commit(FeedWriter):
             with database.lookup() as connection:
                 feed_id = database.find_id(connection, result.fetch.feed)
                 self._read_stored_state(connection, feed_id)
-        super().__init__(feed_id, result.fetch.position, keeps_versions)
+        super().__init__(database, feed_id, result.fetch.position, result.fetch.fetched)
         # Digest of the feed's head, if it is in memory. Removed, since this commit may replace the head.
         self._stored_head_digest = None if metadata.head is None else database.head_digests.pop(feed_id, None)
 
@@ -680,8 +685,8 @@ class Commit(FeedWriter):
         ):
             self._execute(statement, **values)
         order = _order_columns(absence("", self._place).order)
-        deletion = f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {is_live}"
-        deleted: int = self._execute(deletion, **values, **order).rowcount
+        deletion = f"UPDATE entries SET {MARK_DELETED}, {assigned(ORDER)} WHERE {is_live}"
+        deleted: int = self._execute(deletion, time=self._time, **values, **order).rowcount
         return deleted
 
     # -- the entries and their changes ------------------------------------------------------------
@@ -707,7 +712,7 @@ class Commit(FeedWriter):
         if self._fetch.walk > FIRST_WALK and self._result.held is not None:
             self._execute_all(insertion("renames", ("feed_id", "id", "since")), new_rows)
         confirmed = [each for each in batch.confirmed.values() if not self._is_superseded(each[0])]
-        rows = [_entry_row(self.feed_id, *each) for each in confirmed]
+        rows = list(map(self._entry_row, confirmed))
         self._execute_all(CONFIRM_ENTRY, rows)
         self._execute_all(WRITE_TIMES, [row for row in rows if row["id"] in batch.accepted])
         self._note_uncounted(self._winners, (*batch.accepted, *batch.confirmed))

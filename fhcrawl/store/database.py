@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.store import opening, schema
-from fhcrawl.store.statements import POSTGRESQL, ROWS_AT_ONCE, execute, execute_all, insertion
+from fhcrawl.store.statements import POSTGRESQL, ROWS_AT_ONCE, assigned, execute, execute_all, insertion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,6 +31,7 @@ class Database:
     :param place: its URL, without passwords
     :param leases: of the current run; None until a run begins
     :param feed_ids: by URL; only those that this process has looked up
+    :param keeps_versions: whether the current run keeps earlier versions of entries
     :param head_digests: digests of feeds' heads that this process has written or read, by feed id
     """
 
@@ -42,6 +43,7 @@ class Database:
         self._file = opening.file_of(engine.url)
         self._identity: tuple[int, int] | None = None
         self.leases: Leases | None = None
+        self.keeps_versions = False
         self.feed_ids: LocalCache[str, int] = LocalCache(FEEDS_REMEMBERED)
         self.head_digests: LocalCache[int, str] = LocalCache(FEEDS_REMEMBERED)
         # Of the feeds that this process crawls, the ids that several of their entries have.
@@ -144,8 +146,8 @@ def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, i
             "its own store"
         )
     # This locks the row that every crawl updates when it begins.
-    runs = execute(source, "SELECT runs FROM store").scalar()
-    execute(target, "UPDATE store SET runs = :runs", {"runs": runs})
+    row = execute(source, "SELECT runs, keeps_versions FROM store").one()
+    execute(target, f"UPDATE store SET {assigned(row._fields)}", row._asdict())
     if execute(target, has_feeds).first() is not None:
         raise StoreError("The target store already has feeds: use a new file or an empty database")
     tables = [table for table in schema.metadata.sorted_tables if table is not schema.store]

@@ -95,9 +95,7 @@ class NewerDocument(NamedTuple):
 
 
 class Documents(Repository):
-    """The documents: `store.documents`. With `keeps_versions`, commits keep earlier versions of entries."""
-
-    keeps_versions = False
+    """The documents: `store.documents`."""
 
     def find(self, feed: str, key: str) -> DocumentRef | None:
         row = self._first(f"SELECT * FROM documents WHERE {OF_KEY}", feed, key=key)
@@ -327,7 +325,7 @@ class Documents(Repository):
         fetch, new_ids = result.fetch, result.new_shared_ids
         with self._database.transaction() as connection:
             feed_id = self._leased_feed_id(connection, fetch.feed)
-            writer = FeedWriter(feed_id, fetch.position, self.keeps_versions).bind_to(connection)
+            writer = FeedWriter(self._database, feed_id, fetch.position, fetch.fetched).bind_to(connection)
             writer.share_ids(new_ids, known | new_ids, fetch)
         self._database.shared_ids.pop(fetch.feed, None)
 
@@ -348,7 +346,7 @@ class Documents(Repository):
         self._write(result, CommitBatch(), Commit.write_doubt)
 
     def _write(self, result: DocumentResult, batch: CommitBatch, write: Callable[[Commit], T]) -> T:
-        commit = Commit(self._database, result, batch, self.keeps_versions)
+        commit = Commit(self._database, result, batch)
         leases = self._database.require_leases()
         with self._database.transaction() as connection:
             leases.check(connection, commit.feed_id)

@@ -14,7 +14,7 @@ from fhcrawl.logical_feed.listings import comparable_url
 from fhcrawl.logical_feed.results import latest_time
 from fhcrawl.store import leases, statements
 from fhcrawl.store.database import Repository
-from fhcrawl.store.schema import entries
+from fhcrawl.store.schema import ALL_DELETED, ALL_VERSIONS, DELETED, entries
 from fhcrawl.store.statements import (
     CHANGE_OF_ENTRY,
     CONTENT,
@@ -52,12 +52,38 @@ ENTRIES_COLUMNS = (
     *("added", "digest", "change_id", "exported_digest"),
 )
 # With what the optional fields are computed from, and the counted time.
-OPTIONAL_COLUMNS = f"""entries.details, entries.original,
+OPTIONAL_COLUMNS = f"""entries.details, entries.original, entries.first_seen, entries.fetched,
     (SELECT JSON_LIST(renames.former_id) FROM renames WHERE renames.feed_id = entries.feed_id
         AND KEY(renames.id) = KEY(entries.id) AND renames.former_id IS NOT NULL) AS former_ids,
     {counted_time("entries")} AS time"""
 # Lists of authors and categories repeat.
 LISTS_REMEMBERED = 1000
+ORDER_OF_ENTRIES = f"entries.feed_id, {by_counted_order('entries')}, entries.id"
+# The versions of an entry together, entries by their oldest version.
+ORDER_OF_VERSIONS = f"""entries.feed_id,
+    min({counted_time("entries")}) OVER (PARTITION BY entries.feed_id, entries.id), entries.id,
+    entries.is_newest, {by_counted_order("entries")}"""
+
+
+class Source(NamedTuple):
+    """What `Entries.read` reads: a table, which has a column `deleted` unless it is `entries`."""
+
+    table: str = "entries"
+    condition: str = "entries.digest <> ''"
+    order: str = ORDER_OF_ENTRIES
+
+
+LIVE = Source()
+VERSIONS = Source(f"{ALL_VERSIONS} AS entries", "1 = 1", ORDER_OF_VERSIONS)
+DELETED_ENTRIES = Source(f"{ALL_DELETED} AS entries", "1 = 1", "entries.feed_id, entries.deleted, entries.id")
+# Entries with earlier versions, and deleted ones.
+CHANGED = f"""
+SELECT * FROM (SELECT id, title, {DELETED} AS deleted, coalesce(updated, published, document_updated) AS time,
+    (SELECT count(*) FROM versions
+        WHERE versions.feed_id = entries.feed_id AND KEY(versions.id) = KEY(entries.id)) AS earlier
+    FROM entries WHERE feed_id = :feed_id ORDER BY {by_counted_order("entries")}, id) AS counted
+WHERE deleted IS NOT NULL OR earlier > 0
+"""
 
 
 class StoredVersion(NamedTuple):
@@ -145,17 +171,20 @@ class Entries(Repository):
         documents = "SELECT DISTINCT document FROM entries WHERE feed_id = :feed_id AND digest <> ''"
         return {row.document for row in self._select(documents, feed)}
 
-    def read(self, urls: Iterable[str] = (), has_details: bool = False) -> Iterator[dict[str, Any]]:
+    def read(
+        self, urls: Iterable[str] = (), has_details: bool = False, source: Source = LIVE
+    ) -> Iterator[dict[str, Any]]:
         """Yield the live entries of some feeds, or of all: feed by feed, oldest first.
 
         :param has_details: with their optional fields and `original`
+        :param source: read all versions of entries, or deleted entries
         """
-        condition, values = "entries.digest <> ''", dict[str, object]()
+        condition, values = source.condition, dict[str, object]()
         with self._database.snapshot() as connection:
             if chosen_urls := list(urls):
                 values["feeds"] = self._database.find_ids(connection, chosen_urls)
                 condition += " AND entries.feed_id = ANY(:feeds)"
-            yield from _stream_entries(connection, condition, values, has_details=has_details)
+            yield from _stream_entries(connection, condition, values, has_details=has_details, source=source)
 
     def read_versions(self, feed: str, newest_first: bool = False) -> Iterator[StoredVersion]:
         """Yield the newest version of each entry of a feed, including deletions, oldest first."""
@@ -175,20 +204,16 @@ class Entries(Repository):
         with self._database.snapshot() as connection:
             values = {"feed_id": self._database.find_id(connection, feed), "id": entry_id}
             values["latest"] = latest_time(now())
-            rows = [
-                (table, row)
-                for table in ("entries", "versions")
-                for row in execute(
-                    connection,
-                    f"""SELECT * FROM {table} WHERE feed_id = :feed_id AND KEY(id) = KEY(:id)
-                    ORDER BY {by_counted_order(table, "DESC")}""",
-                    values,
-                )
-            ]
-            deletions = {row: _fields_of_deletion(connection, row) for _, row in rows if not row.digest}
+            rows = execute(
+                connection,
+                f"""SELECT * FROM {ALL_VERSIONS} AS entries WHERE feed_id = :feed_id AND KEY(id) = KEY(:id)
+                ORDER BY is_newest DESC, {by_counted_order("entries", "DESC")}""",
+                values,
+            ).all()
+            deletions = {row: _fields_of_deletion(connection, row) for row in rows if row.deleted}
         kept = []
-        for table, row in rows:
-            state = "deleted" if not row.digest else "current" if table == "entries" else "superseded"
+        for row in rows:
+            state = "deleted" if row.deleted else "current" if row.is_newest else "superseded"
             fields = {name: getattr(row, name) for name in ("id", *TIMES, *CONTENT)}
             fields |= {name: list(_list_from_json(fields[name])) for name in JSON_FIELDS}
             fields |= deletions.get(row, {})
@@ -196,15 +221,18 @@ class Entries(Repository):
             kept.append(KeptVersion(state, captured_at(place), fields))
         return kept
 
+    def read_changed(self, feed: str) -> list[Row[Any]]:
+        """Return the entries of a feed that have several versions or are deleted, oldest first: `CHANGED`."""
+        return list(self._select(CHANGED, feed, latest=latest_time(now())))
 
-# Without a tombstone, the time is that of the read; subscription documents change their place in each walk.
+
+# Subscription documents change their place in each walk.
 def _fields_of_deletion(connection: Connection, row: Row[Any]) -> dict[str, str | None]:
-    query = """SELECT url, CASE WHEN walk = :order_walk THEN fetched END AS fetched FROM documents
+    query = """SELECT url FROM documents
         WHERE feed_id = :feed_id AND step = :order_step AND (walk = :order_walk OR role = 'subscription')
         ORDER BY walk DESC"""
-    document = execute(connection, query, row._asdict()).first()
-    time = f"{row.order_time}Z" if row.order_time else document and document.fetched
-    return {**dict.fromkeys(TIMES), "updated": time, "document": document and document.url}
+    document = execute(connection, query, row._asdict()).scalar()
+    return {**dict.fromkeys(TIMES), "updated": row.deleted, "document": document}
 
 
 def _stream_entries(
@@ -213,15 +241,18 @@ def _stream_entries(
     values: dict[str, object],
     only_changed: bool = False,
     has_details: bool = False,
+    source: Source = LIVE,
 ) -> Iterator[dict[str, Any]]:
-    order = f"entries.feed_id, {by_counted_order('entries')}, entries.id"
-    statement = _entries_query(where, order, only_changed, has_details)
+    statement = _entries_query(where, source.order, only_changed, has_details, source)
     fields_of = _all_fields if has_details else _exported_fields
     with stream(connection, statement, {**values, "latest": latest_time(now())}) as rows:
         yield from map(fields_of, rows)
 
 
-def _entries_query(where: str, order: str, only_changed: bool = False, has_details: bool = True) -> str:
+def _entries_query(
+    where: str, order: str, only_changed: bool = False, has_details: bool = True, source: Source = LIVE
+) -> str:
+    deleted = f"{DELETED if source is LIVE else 'entries.deleted'} AS deleted"
     expressions = {
         "feed": "feeds.url AS feed",
         "change_id": "changes.id AS change_id",
@@ -229,8 +260,8 @@ def _entries_query(where: str, order: str, only_changed: bool = False, has_detai
     }
     columns = [expressions.get(name, f"entries.{name}") for name in ENTRIES_COLUMNS]
     return f"""
-    SELECT {", ".join([*columns, OPTIONAL_COLUMNS] if has_details else columns)}
-    FROM entries JOIN feeds ON feeds.id = entries.feed_id
+    SELECT {", ".join([*columns, OPTIONAL_COLUMNS, deleted] if has_details else columns)}
+    FROM {source.table} JOIN feeds ON feeds.id = entries.feed_id
         {"" if only_changed else "LEFT"} JOIN changes ON {CHANGE_OF_ENTRY}
     WHERE {where} ORDER BY {order}"""
 
@@ -258,7 +289,8 @@ def _all_fields(row: Row[Any]) -> dict[str, Any]:
     fields = _exported_fields(row[: len(ENTRIES_COLUMNS)])
     details = {**dict.fromkeys(model.DETAILS), "base": fields["document"], **from_json(row.details)}
     former_ids = sorted(from_json(row.former_ids))
-    return {**fields, **details, ORIGINAL: row.original, "former_ids": former_ids}
+    times = {"first_seen": row.first_seen, "fetched": row.fetched, "deleted": row.deleted}
+    return {**fields, **details, ORIGINAL: row.original, "former_ids": former_ids, **times}
 
 
 def _among(urls: Collection[str]) -> str:

@@ -22,6 +22,7 @@ from sqlalchemy import (
 from sqlalchemy import Text as AnyText
 
 from fhcrawl.exceptions import StoreError
+from fhcrawl.logical_feed.chain import EARLIEST_WALK
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.statements import POSTGRESQL, SQLITE, execute
 
@@ -42,6 +43,7 @@ store = Table(
     metadata,
     Column("schema_version", Integer, nullable=False, comment="of these tables"),
     Column("runs", Integer, nullable=False, comment="number of the last crawl or delivery"),
+    Column("keeps_versions", Integer, nullable=False, comment="1: earlier versions of entries are kept"),
 )
 
 runs = Table(
@@ -178,15 +180,21 @@ entries = Table(
     Column("original", Text, comment="the entry's own XML or JSON; NULL if it is not kept"),
     Column("added", Text, comment="fields that pipelines have added: a JSON object; NULL for none"),
     Column("details", Text, nullable=False, comment="optional fields: a JSON object"),
+    Column("fetched", Text, nullable=False, comment="when this version, or the deletion, was first read"),
+    Column("first_seen", Text, nullable=False, comment="when any version, or a tombstone, was first read"),
     UniqueConstraint("feed_id", "id").ddl_if(SQLITE),
 )
 
-# Earlier versions of entries, with FHCRAWL_KEEP_VERSIONS_ENABLED; a content that returns is kept once.
+# Earlier versions of entries, if the store keeps them; a content that returns is kept once.
 versions = Table(
     "versions",
     metadata,
     Column("feed_id", ForeignKey("feeds.id"), nullable=False),
-    *(Column(c.name, c.type, nullable=c.nullable) for c in entries.c if c.name != "feed_id"),
+    *(
+        Column(c.name, c.type, nullable=c.nullable)
+        for c in entries.c
+        if c.name not in ("feed_id", "first_seen")
+    ),
     UniqueConstraint("feed_id", "id", "digest").ddl_if(SQLITE),
 )
 
@@ -411,14 +419,48 @@ POSTGRESQL_INDEXES = (
 )
 
 IS_GAP = f"NOT IN ({', '.join(repr(kind.value) for kind in ReasonKind if not kind.is_gap)})"
-VIEWS = {
-    "live_entries": """
-SELECT feeds.url AS feed, feeds.title AS feed_title, entries.id, entries.title, entries.link,
+# When an entry was deleted, by its tombstone, or else when that was first read.
+DELETED = (
+    "CASE WHEN entries.digest = '' THEN coalesce(nullif(entries.order_time, '') || 'Z', entries.fetched) END"
+)
+OF_VERSION = versions.columns.keys()
+# Every version and deletion in the store.
+ALL_VERSIONS = f"""
+(SELECT {", ".join(f"entries.{name}" for name in OF_VERSION)}, entries.first_seen,
+    {DELETED} AS deleted, 1 AS is_newest
+FROM entries
+UNION ALL SELECT {", ".join(f"versions.{name}" for name in OF_VERSION)},
+    coalesce(entries.first_seen, versions.fetched), {DELETED.replace("entries", "versions")}, 0
+FROM versions LEFT JOIN entries ON entries.feed_id = versions.feed_id AND KEY(entries.id) = KEY(versions.id))
+"""
+# What publishers have deleted, and what they no longer have; not what is stored under another id now.
+ALL_DELETED = f"""
+(SELECT entries.*, {DELETED} AS deleted, 'deleted' AS state FROM entries
+WHERE entries.digest = '' AND entries.order_walk > {EARLIEST_WALK} AND NOT EXISTS (SELECT 1 FROM renames
+    WHERE renames.feed_id = entries.feed_id AND KEY(renames.former_id) = KEY(entries.id))
+UNION ALL SELECT entries.*, absences.since, 'absent'
+FROM absences JOIN entries ON entries.feed_id = absences.feed_id AND KEY(entries.id) = KEY(absences.id)
+WHERE absences.gone IS NOT NULL AND entries.digest <> '')
+"""
+VIEWED = """feeds.url AS feed, feeds.title AS feed_title, entries.id, entries.title, entries.link,
     entries.published, entries.updated, entries.authors, entries.categories, entries.summary, entries.content,
     entries.content_type, entries.enclosures, entries.operation, entries.document, entries.document_updated,
-    entries.added
+    entries.added"""
+VIEWS = {
+    "live_entries": f"""
+SELECT {VIEWED}
 FROM entries JOIN feeds ON feeds.id = entries.feed_id
 WHERE entries.digest <> ''
+""",
+    "entry_versions": f"""
+SELECT {VIEWED}, entries.first_seen, entries.fetched, entries.deleted,
+    CASE WHEN entries.digest = '' THEN 'deleted' WHEN entries.is_newest = 1 THEN 'current'
+        ELSE 'superseded' END AS state
+FROM {ALL_VERSIONS} AS entries JOIN feeds ON feeds.id = entries.feed_id
+""",
+    "deleted_entries": f"""
+SELECT {VIEWED}, entries.first_seen, entries.fetched, entries.deleted, entries.state
+FROM {ALL_DELETED} AS entries JOIN feeds ON feeds.id = entries.feed_id
 """,
     "absent_entries": """
 SELECT feeds.url AS feed, feeds.title AS feed_title, entries.id, entries.title, entries.link,
@@ -461,7 +503,7 @@ def create_views(connection: Connection) -> None:
 
 
 # Of the tables and the views.
-VERSION = 7
+VERSION = 8
 # Each step changes the tables of one version, its key, into those of the next. The views are dropped before
 # the steps and created again after them, so the step for a change of a view does nothing. Released steps
 # never change.
@@ -486,7 +528,7 @@ def prepare(connection: Connection) -> None:
         for index in INDEXES + (POSTGRESQL_INDEXES if connection.dialect.name == POSTGRESQL else ()):
             execute(connection, index)
         create_views(connection)
-        execute(connection, "INSERT INTO store VALUES (:version, 0)", {"version": VERSION})
+        execute(connection, "INSERT INTO store VALUES (:version, 0, 0)", {"version": VERSION})
     elif version < VERSION:
         for name in VIEWS:
             execute(connection, f"DROP VIEW IF EXISTS {name}")

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from fhcrawl.logical_feed.absences import Renaming
+    from fhcrawl.store.database import Database
 
 # New entries that are compared with all entries of the feed together.
 ARRIVALS_AT_ONCE = 10_000
@@ -100,13 +101,11 @@ class WalkEnd(NamedTuple):
 class WalkEnds(Repository):
     """The end of walks: `store.walk_ends`."""
 
-    def finish(
-        self, run: int, urls: Sequence[str], deletes: bool, keeps_versions: bool
-    ) -> dict[str, WalkEnd]:
+    def finish(self, run: int, urls: Sequence[str], deletes: bool) -> dict[str, WalkEnd]:
         """Note which entries of feeds have another id, and which are gone; each feed in one transaction.
 
         :param urls: feeds whose walk has ended; those that another run has taken over are ignored
-        :param deletes: delete entries that are gone; `keeps_versions`: keep their versions
+        :param deletes: delete entries that are gone
         :return: by URL, of the feeds in which there was something to compare
         """
         ends = {}
@@ -127,7 +126,7 @@ class WalkEnds(Repository):
                 of_run = "SELECT * FROM feeds WHERE id = :feed_id AND run = :run FOR UPDATE"
                 feed = execute(connection, of_run, {"feed_id": feed_id, "run": run}).first()
                 if feed is not None:
-                    walk = _EndedWalk(connection, feed, keeps_versions)
+                    walk = _EndedWalk(self._database, connection, feed)
                     # An entry with another id is not gone.
                     renamed, example, merged = walk.resolve_renames() if has_renames else (0, None, 0)
                     gone = walk.mark_gone(deletes)
@@ -136,8 +135,8 @@ class WalkEnds(Repository):
 
 
 class _EndedWalk(FeedWriter):
-    def __init__(self, connection: Connection, feed: Row[Any], keeps_versions: bool) -> None:
-        super().__init__(feed.id, ChainPosition(feed.walk, 0), keeps_versions)
+    def __init__(self, database: Database, connection: Connection, feed: Row[Any]) -> None:
+        super().__init__(database, feed.id, ChainPosition(feed.walk, 0), now())
         self.bind_to(connection)
         self._feed = feed
         self._chain: list[Row[Any]] = self._execute(
