@@ -152,7 +152,7 @@ class Command(command.Command, crawl.Command):
             "action": BooleanOptionalAction,
             "default": None,
             "dest": "FHCRAWL_KEEP_VERSIONS_ENABLED",
-            "help": "keep earlier versions of entries in the store, in this crawl and all later ones; or no longer",
+            "help": "keep earlier versions of entries in this store, from now on in all crawls; or no longer",
         },
         "--web-archive": {
             "dest": "FHCRAWL_WEB_ARCHIVE",

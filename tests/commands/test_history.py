@@ -1,14 +1,17 @@
-"""`scrapy history`, and the versions that FHCRAWL_KEEP_VERSIONS_ENABLED keeps."""
+"""`scrapy history`, `scrapy export` with `--versions` and `--deleted`, and which versions a store keeps."""
 
 import json
+from contextlib import closing
 from itertools import permutations
 from typing import Any
 
 import pytest
 
 from fhcrawl.logical_feed.chain import captured_at, position_of_capture
+from fhcrawl.store import Store
+from tests.faketime import clock_at
 from tests.feeds import E, atom, tombstone
-from tests.projects import Project, Run
+from tests.projects import EXPORTED, Project, Run
 from tests.server import FeedServer
 
 COMPLETE = "<fh:complete/>"
@@ -123,13 +126,15 @@ def test_deletion_without_a_tombstone_has_the_time_of_its_crawl(
 ) -> None:
     server.serve("/feed", atom([entry("a", 2009), E("2")], head=COMPLETE))
     crawl(server, project)
-    for ids in [("2",), ("2", "3")][: 1 + walks_later]:
+    for day, ids in enumerate([("2",), ("2", "3")][: 1 + walks_later], 1):
         server.serve("/feed", atom([E(i) for i in ids], head=COMPLETE))
-        crawl(server, project)
+        with clock_at(f"2101-01-0{day}T00:00:00"):
+            crawl(server, project)
     [deletion, _last] = history(server, project)
     assert (deletion["title"], deletion["document"]) == ("A", server.url("/feed"))
-    assert (deletion["updated"] is None) == bool(walks_later)
-    assert deletion["updated"] != "2009-01-01T00:00:00Z"
+    columns = "SELECT deleted, fetched, first_seen FROM deleted_entries"
+    [(deleted, fetched, first_seen)] = project.database.rows(columns)
+    assert deletion["updated"] == deleted == fetched > first_seen > "2009-01-01T00:00:00Z"
 
 
 def test_older_version_says_what_then_changed(server: FeedServer, project: Project) -> None:
@@ -163,7 +168,7 @@ def test_earlier_versions_are_not_kept_without_the_setting(server: FeedServer, p
         crawl(server, project, FHCRAWL_KEEP_VERSIONS_ENABLED=0)
     assert reported(history(server, project)) == [("current", "b")]
     done = project.scrapy("history", server.url("/feed"), "1")
-    assert "FHCRAWL_KEEP_VERSIONS_ENABLED=1" in done.stdout
+    assert "No other version is stored; fhcrawl crawl --keep-versions keeps" in done.stdout
     done = project.scrapy("history", server.url("/feed"), "none")
     assert (done.returncode, "has no entry with the id none" in done.stderr) == (2, True)
 
@@ -183,3 +188,122 @@ def test_time_of_many_digits_is_cut_for_people(server: FeedServer, project: Proj
     shown = project.scrapy("history", server.url("/feed"), "1").stdout
     assert max(map(len, shown.splitlines())) < 400
     assert len(history(server, project)[0]["updated"]) > 5000
+
+
+@pytest.mark.in_process
+@pytest.mark.both_stores
+def test_store_keeps_versions_from_the_crawl_that_says_so_on(server: FeedServer, project: Project) -> None:
+    url, kept = server.url("/feed"), []
+    for number, option in enumerate(["", "--keep-versions", "", "--no-keep-versions", ""]):
+        server.serve("/feed", atom([entry("abcde"[number], 2001 + number)]))
+        done = project.scrapy("crawl", "history", url, *option.split())
+        assert done.returncode == 0, done.stderr
+        kept.append("".join(version["summary"] for version in history(server, project)))
+    assert kept == ["a", "ba", "cba", "dba", "eba"]
+    project.crawl(url, settings={"FHCRAWL_KEEP_VERSIONS_ENABLED": 1})
+    copy = project.folder / "copy.sqlite"
+    assert project.scrapy("copystore", f"sqlite:///{copy}").returncode == 0
+    with closing(Store.open(f"sqlite:///{copy}")) as copied:
+        assert copied.keeps_versions
+
+
+# The texts of two entries, and a tombstone, crawl by crawl; and an entry that is found absent.
+@pytest.fixture
+def changing(server: FeedServer, project: Project) -> str:
+    server.serve("/other", atom([E("only")]))
+    assert project.crawl(server.url("/other")).exit_code == 0
+    rest = [E(name, name, "1999-01-01T00:00:00Z") for name in "5421"]
+    everything = [*rest[:2], E("3", "3", "1999-01-01T00:00:00Z"), *rest[2:]]
+    deletion = tombstone("b", "2003-06-01T00:00:00Z")
+    for day, entries, head in (
+        (1, [E("a", "a1", "2001-01-01T00:00:00Z"), E("b", "b1", "2000-01-01T00:00:00Z"), *everything], ""),
+        (2, [E("a", "a2", "2002-01-01T00:00:00Z"), E("b", "b1", "2000-01-01T00:00:00Z"), *everything], ""),
+        (3, [E("a", "a2", "2002-01-01T00:00:00Z"), *rest], deletion),
+        (4, [E("a", "a2", "2002-01-01T00:00:00Z"), *rest], f"{deletion}<!-- -->"),
+    ):
+        server.serve("/feed", atom(entries, head=head))
+        with clock_at(f"2010-01-0{day}T00:00:00"):
+            crawl(server, project)
+    return server.url("/feed")
+
+
+def exported(project: Project, *options: str) -> list[dict[str, Any]]:
+    done = project.scrapy("export", "-o", "-:jsonl", *options)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def day(number: int) -> str:
+    return f"2010-01-0{number}T00:00:00Z"
+
+
+@pytest.mark.in_process
+@pytest.mark.both_stores
+def test_export_has_all_versions_or_what_is_deleted(changing: str, project: Project) -> None:
+    names = "summary,first_seen,fetched,deleted"
+    rows = exported(project, "--versions", "--feed", changing, "--fields", names, "--since", "2000")
+    assert [tuple(row.values()) for row in rows] == [
+        ("b1", day(1), day(1), None),
+        ("b1", day(1), day(3), "2003-06-01T00:00:00Z"),
+        ("a1", day(1), day(1), None),
+        ("a2", day(1), day(2), None),
+    ]
+    assert len(exported(project, "--versions", "--feed", changing)) == 4 + 5
+    rows = exported(project, "--deleted")
+    assert [(row["id"], row["deleted"]) for row in rows] == [("b", "2003-06-01T00:00:00Z"), ("3", day(3))]
+    assert list(rows[0])[-2:] == ["fetched", "deleted"]
+    [row] = exported(project, "--deleted", "--until", "2000", "--fields", "id,deleted")
+    assert row == {"id": "3", "deleted": day(3)}
+    # Live entries have no times of their own by default, and are not deleted while they are absent.
+    rows = exported(project, "--feed", changing, "--fields", "+deleted,+first_seen")
+    assert {(row["deleted"], row["first_seen"]) for row in rows} == {(None, day(1))}
+    assert list(exported(project)[0]) == EXPORTED
+
+
+@pytest.mark.in_process
+@pytest.mark.both_stores
+def test_views_have_all_versions_and_what_is_deleted(changing: str, project: Project) -> None:
+    columns = "id, state, summary, first_seen, fetched, deleted"
+    condition = f"feed = '{changing}' AND id IN ('a', 'b') ORDER BY id, fetched"
+    assert project.database.rows(f"SELECT {columns} FROM entry_versions WHERE {condition}") == [
+        ("a", "superseded", "a1", day(1), day(1), None),
+        ("a", "current", "a2", day(1), day(2), None),
+        ("b", "superseded", "b1", day(1), day(1), None),
+        ("b", "deleted", "b1", day(1), day(3), "2003-06-01T00:00:00Z"),
+    ]
+    assert project.database.rows(f"SELECT {columns} FROM deleted_entries ORDER BY deleted") == [
+        ("b", "deleted", "b1", day(1), day(3), "2003-06-01T00:00:00Z"),
+        ("3", "absent", "3", day(1), day(1), day(3)),
+    ]
+
+
+@pytest.mark.in_process
+@pytest.mark.both_stores
+def test_history_of_a_feed_lists_what_has_changed(
+    changing: str, server: FeedServer, project: Project
+) -> None:
+    lines = project.scrapy("history", changing).stdout.splitlines()
+    assert [line.split() for line in lines] == [
+        ["current", "2002-01-01T00:00:00Z", "title"],
+        ["2", "versions", "a"],
+        ["deleted", "2003-06-01T00:00:00Z", "title"],
+        ["2", "versions", "b"],
+    ]
+    rows = [json.loads(line) for line in project.scrapy("history", changing, "--json").stdout.splitlines()]
+    assert [list(row.values()) for row in rows] == [
+        [changing, "a", "title", 2, None],
+        [changing, "b", "title", 2, "2003-06-01T00:00:00Z"],
+    ]
+    shown = project.scrapy("history", server.url("/other")).stdout
+    assert shown == "No entry has an earlier version or is deleted\n"
+
+
+@pytest.mark.in_process
+@pytest.mark.both_stores
+def test_entry_that_is_stored_under_another_id_is_not_deleted(server: FeedServer, project: Project) -> None:
+    server.serve("/feed", atom([E("1", "one", title="One")]))
+    crawl(server, project)
+    server.serve("/feed", atom([E("1", "one", title="One"), E("1", "two", title="Two")]))
+    crawl(server, project)
+    assert len(exported(project)) == 2
+    assert exported(project, "--deleted") == []
