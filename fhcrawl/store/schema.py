@@ -419,6 +419,7 @@ POSTGRESQL_INDEXES = (
 )
 
 IS_GAP = f"NOT IN ({', '.join(repr(kind.value) for kind in ReasonKind if not kind.is_gap)})"
+OF_FEED = "feeds.url AS feed, feeds.title AS feed_title"
 # When an entry was deleted, by its tombstone, or else when that was first read.
 DELETED = (
     "CASE WHEN entries.digest = '' THEN coalesce(nullif(entries.order_time, '') || 'Z', entries.fetched) END"
@@ -427,40 +428,43 @@ OF_VERSION = versions.columns.keys()
 # Every version and deletion in the store.
 ALL_VERSIONS = f"""
 (SELECT {", ".join(f"entries.{name}" for name in OF_VERSION)}, entries.first_seen,
-    {DELETED} AS deleted, 1 AS is_newest
-FROM entries
+    {DELETED} AS deleted, 1 AS is_newest, {OF_FEED}
+FROM entries JOIN feeds ON feeds.id = entries.feed_id
 UNION ALL SELECT {", ".join(f"versions.{name}" for name in OF_VERSION)},
-    coalesce(entries.first_seen, versions.fetched), {DELETED.replace("entries", "versions")}, 0
-FROM versions LEFT JOIN entries ON entries.feed_id = versions.feed_id AND KEY(entries.id) = KEY(versions.id))
+    coalesce(entries.first_seen, versions.fetched), {DELETED.replace("entries", "versions")}, 0, {OF_FEED}
+FROM versions JOIN feeds ON feeds.id = versions.feed_id
+    LEFT JOIN entries ON entries.feed_id = versions.feed_id AND KEY(entries.id) = KEY(versions.id))
 """
 # What publishers have deleted, and what they no longer have; not what is stored under another id now.
 ALL_DELETED = f"""
-(SELECT entries.*, {DELETED} AS deleted, 'deleted' AS state FROM entries
+(SELECT entries.*, {DELETED} AS deleted, 'deleted' AS state, {OF_FEED}
+FROM entries JOIN feeds ON feeds.id = entries.feed_id
 WHERE entries.digest = '' AND entries.order_walk > {EARLIEST_WALK} AND NOT EXISTS (SELECT 1 FROM renames
     WHERE renames.feed_id = entries.feed_id AND KEY(renames.former_id) = KEY(entries.id))
-UNION ALL SELECT entries.*, absences.since, 'absent'
-FROM absences JOIN entries ON entries.feed_id = absences.feed_id AND KEY(entries.id) = KEY(absences.id)
+UNION ALL SELECT entries.*, absences.since, 'absent', {OF_FEED}
+FROM absences JOIN feeds ON feeds.id = absences.feed_id
+    JOIN entries ON entries.feed_id = absences.feed_id AND KEY(entries.id) = KEY(absences.id)
 WHERE absences.gone IS NOT NULL AND entries.digest <> '')
 """
-VIEWED = """feeds.url AS feed, feeds.title AS feed_title, entries.id, entries.title, entries.link,
+VIEWED = """entries.id, entries.title, entries.link,
     entries.published, entries.updated, entries.authors, entries.categories, entries.summary, entries.content,
     entries.content_type, entries.enclosures, entries.operation, entries.document, entries.document_updated,
     entries.added"""
 VIEWS = {
     "live_entries": f"""
-SELECT {VIEWED}
+SELECT {OF_FEED}, {VIEWED}
 FROM entries JOIN feeds ON feeds.id = entries.feed_id
 WHERE entries.digest <> ''
 """,
     "entry_versions": f"""
-SELECT {VIEWED}, entries.first_seen, entries.fetched, entries.deleted,
+SELECT feed, feed_title, {VIEWED}, entries.first_seen, entries.fetched, entries.deleted,
     CASE WHEN entries.digest = '' THEN 'deleted' WHEN entries.is_newest = 1 THEN 'current'
         ELSE 'superseded' END AS state
-FROM {ALL_VERSIONS} AS entries JOIN feeds ON feeds.id = entries.feed_id
+FROM {ALL_VERSIONS} AS entries
 """,
     "deleted_entries": f"""
-SELECT {VIEWED}, entries.first_seen, entries.fetched, entries.deleted, entries.state
-FROM {ALL_DELETED} AS entries JOIN feeds ON feeds.id = entries.feed_id
+SELECT feed, feed_title, {VIEWED}, entries.first_seen, entries.fetched, entries.deleted, entries.state
+FROM {ALL_DELETED} AS entries
 """,
     "absent_entries": """
 SELECT feeds.url AS feed, feeds.title AS feed_title, entries.id, entries.title, entries.link,
