@@ -33,7 +33,7 @@ NO_MORE_PAGES = (
 NO_FEED = "check in a browser what is there; if it is no longer a feed, tell its publisher"
 NOT_NEWEST = (
     "crawl the URL of the feed, not of an archive; if its link relations are reversed, "
-    "set reversed = true for it in a list of feeds (docs/howto/odd-publishers.md)"
+    "set reversed = true for it in a list of feeds"
 )
 ODD = "tell its publisher; the next run tries again"
 OLDER = "look for an older snapshot or for the feed's archives; the entries in between are missing"
@@ -47,7 +47,7 @@ CHALLENGE = (
 REFUSED = "ask its publisher for access"
 OFTENER = (
     "subscribe to it, and run fhcrawl crawl --due every 15 minutes: a feed is due before all of its entries "
-    "have been replaced, if its server allows that (docs/howto/schedule.md)"
+    "have been replaced, if its server allows that"
 )
 ONLY_CAPTURES = (
     "nothing, if the feed no longer exists: its entries from captures are kept; "
@@ -62,7 +62,7 @@ CUT_PERIOD = (
 )
 UNREAD = (
     "check in a browser whether there is a feed at this URL; if not, correct the URL, "
-    "and remove a subscription to the wrong one with `fhcrawl unsubscribe`"
+    "and remove a subscription to the wrong one with fhcrawl unsubscribe"
 )
 SUBSCRIPTIONS = "save it to a file, and crawl the feeds that it lists: fhcrawl crawl --feeds FILE"
 
