@@ -10,11 +10,15 @@ from itertools import chain, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from fhcrawl import __version__
 from fhcrawl.commands import FAIL_ON, is_failure, print_lines, stored
 from fhcrawl.core import command
-from fhcrawl.logical_feed import FAILED, WORDS
+from fhcrawl.exceptions import ArgumentError
+from fhcrawl.logical_feed import FAILED, WORDS, shown_verdict
+from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.utils.text import json_escaped, printable
+from fhcrawl.utils.clock import now
+from fhcrawl.utils.text import escaped, json_escaped, numbered, printable
 
 if TYPE_CHECKING:
     import argparse
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 
 
 FEEDS_AT_ONCE = 200
+DAY = len("2003-12-13")
 NO_FEEDS = "No feeds in {} yet; run fhcrawl crawl https://example.org/index.atom -o entries.jsonl"
 
 SAME = "{kept} and {other} are the same feed; run fhcrawl unsubscribe --merge-into {kept} {other}"
@@ -32,7 +37,7 @@ NO_SUCH_FEED = "No feed has the verdict {}"
 
 
 class Command(command.Command):
-    usage = "[URL …] [--verdict NAME] [--json] [--missing] [--wide] [--fail-on VERDICT]"
+    usage = "[URL …] [--verdict NAME] [--json] [--missing] [--cite] [--wide] [--fail-on VERDICT]"
     description = (
         "List the feeds in the store, or the given ones, worst first: title, number of entries, dates of "
         "the oldest and newest entries, and verdict (complete, incomplete, lossy, unknown, or not read if "
@@ -44,6 +49,7 @@ class Command(command.Command):
         "fhcrawl feeds --verdict incomplete",
         "fhcrawl feeds --json | jq .",
         "fhcrawl feeds https://example.org/blog.rss --missing | wget -i -",
+        "fhcrawl feeds https://example.org/blog.rss --cite",
         "fhcrawl feeds --fail-on unknown > /dev/null || echo something is missing",
     )
     operand = ("URL", "URL of a feed to list (default: all feeds)")
@@ -59,6 +65,10 @@ class Command(command.Command):
             "help": "print only the URLs of pages in sitemaps that look like entries but are not in the "
             "store; with --json, add them as `missing`",
         },
+        "--cite": {
+            "action": "store_true",
+            "help": "print a sentence for each feed that can be quoted: its verdict, as of when, and why",
+        },
         "--wide": {
             "action": "store_true",
             "help": "show more columns, all reasons and full URLs, as when the output is piped",
@@ -69,6 +79,8 @@ class Command(command.Command):
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         from fhcrawl.reporting.summary import MOST_REASONS, Look, Summary
 
+        if opts.cite and (opts.json or opts.missing):
+            raise ArgumentError("--cite prints sentences; omit --json and --missing")
         verdicts: set[str] = set()
         with self.opened_store() as store:
             wanted = [stored(store, url) for url in args]
@@ -78,6 +90,8 @@ class Command(command.Command):
             look = Look.of(sys.stdout, opts.wide)
             if opts.json:
                 lines = as_json(feeds, store, opts.missing)
+            elif opts.cite:
+                lines = map(citation, feeds)
             elif opts.missing:
                 lines = (url for feed in feeds for url in store.sitemaps.find_missing(feed.feed))
             else:
@@ -105,6 +119,28 @@ def _duplicate_lines(store: Store, wanted: list[str]) -> Iterator[str]:
             yield printable(SAME.format(kept=kept, other=other))
 
 
+def citation(feed: Feed) -> str:
+    """Return a sentence with the verdict on a feed, as of when, and why."""
+    name = f'"{printable(feed.title)}" ({escaped(feed.feed)})' if feed.title else escaped(feed.feed)
+    as_of = feed.complete_as_of if feed.basis else feed.checked or feed.crawled
+    dated = f", dated {feed.oldest[:DAY]} to {feed.newest[:DAY]}" if feed.oldest and feed.newest else ""
+    absent = f", {feed.absent:,} of which the publisher no longer has" if feed.absent else ""
+    if feed.basis is not None:
+        missing = f"nothing is missing, because {feed.basis.in_words}"
+    else:
+        missing = "missing" if any(reason.is_gap for reason in feed.reasons) else "older entries may exist"
+        for reason in feed.reasons[:1]:
+            missing += f": {escaped(reason.url)} {printable(reason.detail)}"
+        more = len(feed.reasons) - 1
+        missing += f"; and {numbered(more, 'more reason', 'more reasons')}" if more > 0 else ""
+    return (
+        f"According to fhcrawl {__version__} on {now()}, {name} has the verdict "
+        f'"{shown_verdict(feed.verdict_in_words)}"{f" as of {as_of}" if as_of else ""}: '
+        f"{numbered(feed.entries, 'entry', 'entries')}{dated}{absent}, from "
+        f"{numbered(feed.documents.get(State.PROCESSED.value, 0), 'document', 'documents')}; {missing}."
+    )
+
+
 def as_json(
     feeds: Iterable[Feed],
     store: Store,
@@ -120,13 +156,14 @@ def as_json(
     for kept, other in store.feeds.read_duplicates():
         duplicates[kept].append(other)
         duplicates[other].append(kept)
+    statement = {"fhcrawl_version": __version__, "stated": now()}
     separator, remaining = "[", iter(feeds)
     while batch := list(islice(remaining, FEEDS_AT_ONCE)):
         heads = store.feeds.read_heads([feed.feed for feed in batch])
         for feed in batch:
             metadata = _metadata(heads.get(feed.feed))
             row = {**dataclasses.asdict(feed), "reasons": [reason.to_row() for reason in feed.reasons]}
-            row |= {"duplicates": duplicates.get(feed.feed, []), **metadata}
+            row |= {"duplicates": duplicates.get(feed.feed, []), **metadata, **statement}
             row |= added.get(feed.feed, {})
             if has_missing:
                 row["missing"] = store.sitemaps.find_missing(feed.feed)

@@ -48,6 +48,29 @@ class Verdict(str, Enum):
     COMPLETE = "complete"
 
 
+class Basis(str, Enum):
+    """Why a feed is `complete`."""
+
+    DOCUMENT = "document"
+    CHAIN = "chain"
+    LIST = "list"
+    COUNT = "count"
+    READINGS = "readings"
+
+    @property
+    def in_words(self) -> str:
+        return BASES[self]
+
+
+BASES = {
+    Basis.DOCUMENT: "the feed says that its document has all of its entries",
+    Basis.CHAIN: "its chain of documents was read to its oldest document",
+    Basis.LIST: "the store has each entry of the publisher's list",
+    Basis.COUNT: "its pages were read in full, and the store has as many entries as the publisher counts",
+    Basis.READINGS: "two readings of all of its pages agree",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What is stored of a feed besides its documents.
@@ -168,6 +191,17 @@ def verdict(
         is_lossy = evidence.differing or (evidence.has_less and not evidence.caveat)
         reached.append(Verdict.LOSSY if is_lossy else Verdict.UNKNOWN)
     return min(reached, key=list(Verdict).index), reasons
+
+
+def basis(kind: Kind | None, evidence: Evidence) -> Basis:
+    """Return what a verdict `complete` of `verdict` is based on."""
+    if kind is Kind.COMPLETE:
+        return Basis.DOCUMENT
+    if kind is Kind.ARCHIVED:
+        return Basis.CHAIN
+    if evidence.listing is not None and evidence.listing.is_evidence:
+        return Basis.LIST
+    return Basis.COUNT if kind is Kind.SINGLE else Basis.READINGS
 
 
 def _of_pages(evidence: Evidence, has_gap: bool) -> str:

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from fhcrawl import __version__
-from fhcrawl.logical_feed import WORDS, Kind, Role, Verdict, shown_verdict
+from fhcrawl.logical_feed import WORDS, Basis, Role, Verdict, shown_verdict
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting.summary import with_kind_of_advice
@@ -42,8 +42,8 @@ TO_THE_YEAR, TO_THE_MONTH, TO_THE_DAY, TO_THE_MINUTE = map(
 STATUSES = {
     ReasonKind.NOT_READ.value: "could never be read",
     Verdict.INCOMPLETE.value: "something is missing",
-    Verdict.LOSSY.value: "paged: not confirmed by another reading",
-    Verdict.UNKNOWN.value: "says nothing about its history",
+    Verdict.LOSSY.value: "two readings differ, or entries are lost",
+    Verdict.UNKNOWN.value: "older entries may exist",
     Verdict.COMPLETE.value: "nothing is missing",
 }
 # The subject of a sentence whose rest is a reason's detail, by the role of the document.
@@ -148,8 +148,8 @@ def _summary(feed: Feed, details: Details, gaps: list[Reason]) -> str:
         return f"{first}; and {more:,} more {'gap' if more == 1 else 'gaps'}" if more else first
     if feed.reasons:
         return f"The feed {feed.reasons[0].detail}"
-    if feed.kind is Kind.COMPLETE:
-        return "The feed says that its document has all of its entries"
+    if feed.basis is not None and feed.basis is not Basis.CHAIN:
+        return feed.basis.in_words
     documents = len(details.chain)
     if documents == 1:
         return "Its only document was read; there are no older ones"

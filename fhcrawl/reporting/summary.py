@@ -138,6 +138,7 @@ class FeedRow(NamedTuple):
     :param skipped: number of documents that earlier runs have read and this one has not
     :param as_of: the day of the verdict; '' for that of the last read
     :param obtained: how its history was obtained; '' if only its newest document was read
+    :param absent, deleted: number of its entries that are gone at the publisher, and of those deleted
     """
 
     feed: str
@@ -152,6 +153,8 @@ class FeedRow(NamedTuple):
     verdict: str
     as_of: str = ""
     obtained: str = ""
+    absent: int = 0
+    deleted: int = 0
 
     def dates(self, precision: int) -> str:
         if self.oldest is None or self.newest is None:
@@ -160,10 +163,13 @@ class FeedRow(NamedTuple):
 
 
 class Heading(NamedTuple):
+    """A column; with `is_rare`, only of tables that have it not 0 in some row."""
+
     heading: str
     cell: Callable[[FeedRow], str]
     is_number: bool = False
     is_wide: bool = False
+    is_rare: bool = False
 
 
 def _changed(row: FeedRow) -> str:
@@ -177,6 +183,8 @@ KIND = Heading("Kind", lambda row: row.kind, is_wide=True)
 FETCHED = Heading("Fetched", lambda row: f"{row.counts.documents:,}" if row.counts else "-", True, True)
 SKIPPED = Heading("Skipped", lambda row: f"{row.skipped:,}" if row.counts else "-", True, True)
 ENTRIES = Heading("Entries", lambda row: f"{row.entries:,}", True)
+ABSENT = Heading("Absent", lambda row: f"{row.absent:,}", True, is_rare=True)
+DELETED = Heading("Deleted", lambda row: f"{row.deleted:,}", True, is_rare=True)
 CHANGED = Heading("Changed", _changed, True)
 DAYS, MONTHS, YEARS = (
     Heading("Dates", partial(FeedRow.dates, precision=size)) for size in (DAY, MONTH, YEAR)
@@ -185,8 +193,9 @@ OBTAINED = Heading("Obtained", lambda row: row.obtained or "-", is_wide=True)
 SUBSCRIBED = Heading("Subscribed", lambda row: "yes" if row.is_subscribed else "-", is_wide=True)
 VERDICT = Heading("Verdict", lambda row: f"{shown_verdict(row.verdict)}{row.as_of and f' as of {row.as_of}'}")
 URL = Heading("URL", lambda row: row.feed, is_wide=True)
-OF_RUN = (KIND, FETCHED, SKIPPED, ENTRIES, CHANGED, DAYS, VERDICT, URL)
-OF_STORE = (KIND, ENTRIES, DAYS, OBTAINED, SUBSCRIBED, VERDICT, URL)
+OF_RUN = (KIND, FETCHED, SKIPPED, ENTRIES, ABSENT, DELETED, CHANGED, DAYS, VERDICT, URL)
+WIDE_COUNTS = (ABSENT._replace(is_wide=True), DELETED._replace(is_wide=True))
+OF_STORE = (KIND, ENTRIES, *WIDE_COUNTS, DAYS, OBTAINED, SUBSCRIBED, VERDICT, URL)
 
 
 def worst_first(rows: Iterable[FeedRow]) -> list[FeedRow]:
@@ -201,7 +210,10 @@ def worst_first(rows: Iterable[FeedRow]) -> list[FeedRow]:
 
 
 def table(rows: Sequence[FeedRow], columns: Sequence[Heading], look: Look) -> Iterator[str]:
-    chosen, room = _choose_columns(rows, columns, look.width)
+    used = [
+        column for column in columns if not column.is_rare or any(column.cell(row) != "0" for row in rows)
+    ]
+    chosen, room = _choose_columns(rows, used, look.width)
     names = list(_names(rows, None if look.width is None else room))
     lines = [["Feed", *(column.heading for column in chosen)]]
     lines += [[name, *(column.cell(row) for column in chosen)] for row, name in zip(rows, names, strict=True)]
@@ -398,6 +410,8 @@ class Summary:
             verdict=in_words(verdict, reasons),
             as_of=(feed.complete_as_of or "")[:DAY] if is_earlier else "",
             obtained=", ".join(feed.obtained),
+            absent=feed.absent,
+            deleted=feed.deleted_entries,
         )
         kinds = {reason.kind for reason in reasons}
         is_plain = bool(kinds & PLAIN) and kinds <= PLAIN | {ReasonKind.HOLES}
@@ -496,4 +510,6 @@ def _merged_row(rows: list[FeedRow], number: int) -> FeedRow:
         oldest=min(dates, default=None),
         newest=max(dates, default=None),
         is_subscribed=False,
+        absent=sum(row.absent for row in rows),
+        deleted=sum(row.deleted for row in rows),
     )

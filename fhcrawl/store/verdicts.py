@@ -15,7 +15,7 @@ from fhcrawl.logical_feed.coverage import COVERED_KINDS, CaptureRead, covered_by
 from fhcrawl.logical_feed.listings import Listing, SitemapReport
 from fhcrawl.logical_feed.platforms import NAMED, NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CUT, State
-from fhcrawl.logical_feed.verdicts import HAS_MOVED, Evidence, verdict
+from fhcrawl.logical_feed.verdicts import HAS_MOVED, Basis, Evidence, basis, verdict
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import subscriptions, walk_ends
 from fhcrawl.store.mementos import WARC_FILES
@@ -71,11 +71,11 @@ STATES = """
 SELECT feed_id, state, count(*) AS number, count(CASE WHEN role = 'part' THEN 1 END) AS parts
 FROM documents WHERE feed_id = ANY(:feeds) GROUP BY feed_id, state ORDER BY feed_id, state
 """
-# Live entries; those of them that are gone, and those that are live under another id too; changes.
+# Live and deleted entries; live ones that are gone, and those that are live under another id too; changes.
 COUNTS = f"""
-SELECT feed_id, 'live' AS name, count(*) AS number, min(coalesce(published, updated)) AS oldest,
-    max(coalesce(published, updated)) AS newest
-FROM entries WHERE feed_id = ANY(:feeds) AND digest <> '' GROUP BY feed_id
+SELECT feed_id, CASE WHEN digest = '' THEN 'deleted' ELSE 'live' END AS name, count(*) AS number,
+    min(coalesce(published, updated)) AS oldest, max(coalesce(published, updated)) AS newest
+FROM entries WHERE feed_id = ANY(:feeds) GROUP BY feed_id, digest = ''
 UNION ALL
 SELECT sitemap_posts.feed_id, CASE WHEN entry_id IS NULL THEN 'no post' ELSE 'post' END AS name,
     count(DISTINCT coalesce(entry_id, sitemap_posts.url)), NULL, NULL
@@ -130,6 +130,8 @@ class Feed:
     :param obtained: how its history was obtained: `links`, `WordPress pages`, `a list`, `web archive`,
         `WARC`; [] if only its subscription document was read
     :param unexported: number of changes that `crawl -o` has not exported yet
+    :param deleted_entries: number of entries that were deleted; `entries` does not include them
+    :param basis: why it is complete; None if it is not
     """
 
     feed: str
@@ -154,6 +156,8 @@ class Feed:
     sitemap: SitemapReport | None = None
     obtained: list[str] = field(default_factory=list)
     unexported: int = 0
+    deleted_entries: int = 0
+    basis: Basis | None = None
 
     @property
     def words(self) -> set[str]:
@@ -202,21 +206,22 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
                 if row.reason
             ),
         ]
+        evidence = Evidence(
+            live_entries - posts,
+            feed.total,
+            feed.software,
+            listing,
+            agreed,
+            confirmation.differing,
+            sitemap,
+            caveat,
+        )
         feed_verdict, reasons = verdict(
             feed.url,
             kind,
             feed.crawled or feed.since,
             [*gaps, *_failed_reads(feed, chain)],
-            Evidence(
-                live_entries - posts,
-                feed.total,
-                feed.software,
-                listing,
-                agreed,
-                confirmation.differing,
-                sitemap,
-                caveat,
-            ),
+            evidence,
             covered=covered,
             is_held_back=feed.id in own_coverage and subscriptions.is_held_back(feed, own_coverage[feed.id]),
         )
@@ -243,6 +248,8 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
             sitemap,
             _ways_obtained(feed, obtained[feed.id]),
             entry_counts[feed.id, "unexported"],
+            entry_counts[feed.id, "deleted"],
+            basis(kind, evidence) if feed_verdict is Verdict.COMPLETE else None,
         )
 
 

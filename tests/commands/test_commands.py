@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sysconfig
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
+from fhcrawl import __version__
 from fhcrawl.commands import FAIL_ON, is_failure
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import opening
@@ -32,15 +34,17 @@ def crawled(server: FeedServer, project: Project) -> FeedServer:
 def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
     one, two = project.feeds()
     for feed in (one, two):
+        assert feed.pop("fhcrawl_version") == __version__
+        assert feed["crawled"] <= feed.pop("stated") < feed["due"]
         assert feed["checked"] <= feed["crawled"] < feed["due"]
     since = two["reasons"][0].pop("since")
     assert since >= two["crawled"]
     nothing = ["description", "link", "language", "image", "owner", "copyright", "generator", "subscribed"]
-    nothing += ["not_modified_ignored", "complete_as_of", "sitemap"]
+    nothing += ["not_modified_ignored", "complete_as_of", "sitemap", "basis"]
     usual: dict[str, object] = {
         **dict.fromkeys(nothing),
         **{name: [] for name in ("authors", "categories", "duplicates", "spans", "holes")},
-        **dict.fromkeys(("absent", "renamed"), 0),
+        **dict.fromkeys(("absent", "renamed", "deleted_entries"), 0),
         "kind": "archived",
         "newest": "2003-12-13T18:30:02Z",
     }
@@ -50,6 +54,7 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
         "title": "One\x85feed",
         "verdict": "complete",
         "complete_as_of": one["crawled"],
+        "basis": "chain",
         "reasons": [],
         "entries": 3,
         "unexported": 0,
@@ -80,6 +85,45 @@ def test_feeds_as_table(crawled: FeedServer, project: Project) -> None:
     assert lines[3] == "2 feeds: 1 incomplete, 1 complete"
     assert lines[5].startswith(f"{crawled.url('/gone')} is missing (404), since 2")
     assert lines[6] == f"What to do: {ReasonKind.HTTP_404.advice}"
+
+
+def test_feeds_as_sentences_to_quote(crawled: FeedServer, project: Project) -> None:
+    one, two, *_ = feeds = {feed["feed"]: feed for feed in project.feeds()}
+    urls = crawled.url("/one"), crawled.url("/two")
+    assert (one, two) == urls
+    done = project.scrapy("feeds", *urls, "--cite")
+    assert (done.returncode, done.stderr) == (0, "")
+    begin = rf"According to fhcrawl {re.escape(__version__)} on 20\S+Z, "
+    complete, gap = (re.sub(begin, "", line) for line in sorted(done.stdout.splitlines(), key=len))
+    assert {complete, gap} == {
+        f'"One\\x85feed" ({one}) has the verdict "complete" as of {feeds[one]["crawled"]}: 3 entries, dated '
+        "2001-01-01 to 2003-12-13, from 2 documents; nothing is missing, because its chain of documents was "
+        "read to its oldest document.",
+        f'"Example Feed" ({two}) has the verdict "incomplete" as of {feeds[two]["checked"]}: 1 entry, dated '
+        f"2003-12-13 to 2003-12-13, from 1 document; missing: {crawled.url('/gone')} is missing (404).",
+    }
+    refused = project.scrapy("feeds", "--cite", "--json")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.endswith(" --cite prints sentences; omit --json and --missing\n")
+
+
+def test_each_kind_of_feed_has_the_time_as_of_which_it_is_complete(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/archived", atom([E("2")], prev="/old"))
+    server.serve("/old", atom([E("1")]))
+    server.serve("/complete", atom([E("1")], head="<fh:complete/>"))
+    server.serve("/paged", atom([E("2")], links={"next": "/2"}))
+    server.serve("/2", atom([E("1")]))
+    server.serve("/single", atom([E("1")]))
+    urls = [server.url(f"/{kind}") for kind in ("archived", "complete", "paged", "single")]
+    project.crawl(*urls, settings={"FHCRAWL_CONFIRM_PAGES": 9})
+    feeds = {feed["kind"]: feed for feed in project.feeds()}
+    bases = {kind: feed["basis"] for kind, feed in feeds.items()}
+    assert bases == {"archived": "chain", "complete": "document", "paged": "readings", "single": None}
+    stated = {feed["feed"]: feed["complete_as_of"] for feed in feeds.values()}
+    assert [kind for kind, feed in feeds.items() if feed["complete_as_of"] is None] == ["single"]
+    assert dict(project.database.rows("SELECT feed, complete_as_of FROM feed_verdicts")) == stated
 
 
 @pytest.mark.any_store("what becomes of printed text")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fhcrawl.logical_feed import Kind, Reason, Verdict
+from fhcrawl.logical_feed import Basis, Kind, Reason, Verdict
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import page
 from fhcrawl.store import ChainNode, Details, Feed
@@ -147,8 +147,11 @@ def test_summary_of_a_feed_is_a_sentence(reasons: list[Reason], summary: str) ->
     if not reasons:
         only = page.Section(feed, details(chain=chain[1:]))
         assert only.summary == "Its only document was read; there are no older ones"
-        complete = page.Section(replace(feed, kind=Kind.COMPLETE), details(chain=chain))
-        assert complete.summary == "The feed says that its document has all of its entries"
+        words = {
+            basis: page.Section(replace(feed, basis=basis), details(chain=chain)).summary for basis in Basis
+        }
+        assert words.pop(Basis.CHAIN) == summary
+        assert words == {basis: basis.in_words for basis in words}
 
 
 @pytest.mark.parametrize(

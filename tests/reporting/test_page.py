@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,59 @@ def test_report_has_the_number_of_entries_that_are_kept_under_two_ids(
     assert (
         "<p>Entries that are stored under two ids because their publisher changed the id: 1." in done.stdout
     )
+
+
+def test_report_says_why_a_feed_is_complete_and_what_its_publisher_removed(
+    server: FeedServer, project: Project
+) -> None:
+    entries = [
+        E(str(number), updated=f"2003-{1 + number // 3:02}-01T00:00:00Z") for number in range(7, 0, -1)
+    ]
+    server.serve("/feed", atom([*entries[:3]], prev="/old", title="Archived"))
+    server.serve("/old", atom(entries[3:]))
+    server.serve("/whole", atom(entries, head="<fh:complete/>", title="Whole"))
+    server.serve("/paged", atom(entries[:4], links={"next": "/2"}, title="Paged"))
+    server.serve("/2", atom(entries[4:]))
+    server.serve("/gap", atom(entries, links={"prev-archive": "/gone"}, title="Gap"))
+    feeds = [server.url(path) for path in ("/feed", "/whole", "/paged", "/gap", "/nowhere")]
+    confirm = {"FHCRAWL_CONFIRM_PAGES": 9}
+    project.crawl(*feeds, settings=confirm)
+    # fh:complete: what the document lacks is deleted. An entry that the archive lacks is absent.
+    server.serve("/whole", atom(entries[:5], head="<fh:complete/>", title="Whole"))
+    server.serve("/old", atom(entries[3:6]))
+    project.crawl(*feeds, settings=confirm, args=("-a", "deltafetch_reset=1"))
+    project.crawl(feeds[0], args=("-a", "deltafetch_reset=1"))
+    written = project.scrapy("report", "-o", "-").stdout
+    shown = HtmlResponse("http://x/", body=written, encoding="utf-8")
+    texts = {feed.css("th bdi::text").get(): feed for feed in shown.css("#table > tbody")}
+    summaries = {name: feed.css("summary::text").get() for name, feed in texts.items()}
+    assert summaries["Archived"] == "Its chain of 2 documents was read to its oldest document."
+    assert summaries["Whole"] == "The feed says that its document has all of its entries."
+    assert summaries["Paged"] == "Two readings of all of its pages agree."
+    removed = {
+        name: re.findall(r"(?:Deleted entries|no longer has).*", feed.xpath("string()").get(""))
+        for name, feed in texts.items()
+    }
+    assert removed.pop("Whole") == ["Deleted entries, which are not counted: 2."]
+    assert removed.pop("Archived") == ["no longer has: 1."]
+    assert not any(removed.values())
+    # A bar beside each number; the longest for the largest.
+    bars = [
+        (row.css("::text").getall()[1], row.css("td::attr(class)").get())
+        for row in texts["Gap"].css(".numbers tbody tr")
+    ]
+    assert [(number.strip(), bar) for number, bar in bars] == [
+        ("2", "bar b14"),
+        ("3", "bar b20"),
+        ("2", "bar b14"),
+    ]
+    assert all(f".b{number} " in written for number in range(1, 21))
+    text = " ".join(shown.xpath("//body//text()").getall())
+    assert re.findall(r"`|\*|\]\(|docs/", text) == []
+
+
+def test_advice_has_no_markup_and_no_path_of_the_documentation() -> None:
+    assert [kind for kind in ReasonKind if re.search(r"[`*]|\]\(|docs/", kind.advice)] == []
 
 
 def test_report_on_an_empty_store_is_a_page_without_feeds(project: Project) -> None:

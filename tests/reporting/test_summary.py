@@ -193,7 +193,7 @@ def test_reasons_are_followed_by_advice_and_each_advice_appears_once() -> None:
         "http://example.org/p is not there",
         f"What to do: {ReasonKind.PAGED.advice}",
     ]
-    assert "`fhcrawl unsubscribe`" in ReasonKind.NOT_READ.advice
+    assert "fhcrawl unsubscribe" in ReasonKind.NOT_READ.advice
     # A feed that failed has one line, with the advice on its cause.
     host = reason("no-host", "http://example.org/2", "cannot be fetched: host name not found")
     failed = replace(unreachable(2), reasons=[unreachable(2).reasons[0], host])
@@ -318,3 +318,23 @@ def test_advice_where_no_feed_was_found_is_that_on_unreachable_feeds(
 ) -> None:
     given = with_kind_of_advice([reason(kind) for kind in kinds])
     assert [(found.kind, kind) for found, kind in given] == [*advice.items()]
+
+
+def test_absent_and_deleted_entries_have_columns_only_where_there_are_some() -> None:
+    def columns(summary: Summary, width: int | None = None) -> list[str]:
+        heading, *_ = summary.table_lines(Look(width))
+        return [word for word in heading.split() if word in ("Absent", "Deleted")]
+
+    usual, absent, deleted = feed(1), feed(2, absent=1234), feed(3, deleted_entries=5)
+    for summary in (of_run(usual), of_store(usual)):
+        assert columns(summary) == columns(summary, 120) == []
+    assert columns(of_store(usual, absent)) == columns(of_run(usual, absent), 120) == ["Absent"]
+    assert columns(of_store(deleted)) == columns(of_run(deleted), 120) == ["Deleted"]
+    # On a terminal, `feeds` has them with --wide only; after a crawl, a narrow one has no room.
+    assert columns(of_store(absent, deleted), 120) == columns(of_run(absent, deleted), 40) == []
+    rows = [line.split() for line in of_run(usual, absent, deleted).table_lines(Look())]
+    place = rows[0].index("Absent") + 1
+    assert [row[place : place + 2] for row in rows[1:4]] == [["0", "0"], ["1,234", "0"], ["0", "5"]]
+    merged = of_run(*(replace(plain(number), absent=2, deleted_entries=1) for number in range(10, 15)))
+    [_, row, *_] = merged.table_lines(Look())
+    assert row.split()[-9:-2].count("10") == row.split()[-9:-2].count("5") == 1
