@@ -81,6 +81,11 @@ SPIDER_OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "URL",
         "help": "URL of the index of the snapshot that the feed continues",
     },
+    "--archive": {
+        "dest": "spider_archive",
+        "metavar": "URL",
+        "help": "also read this older document of the feed, to which no link leads, and those behind it",
+    },
     "--ids": {
         "dest": "spider_ids",
         "metavar": "WHAT",

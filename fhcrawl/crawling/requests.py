@@ -280,6 +280,11 @@ def last_page(walk: WalkContext, fetch: Fetch, response: Response, url: str) -> 
     return _request(walk, url, Role.LISTED, place, ALWAYS, via=response.url)
 
 
+def given_archive(walk: WalkContext, url: str, place: ChainPosition) -> Request:
+    """Return the request for an older document to which no link leads."""
+    return _request(walk, url, Role.ARCHIVE, place, ALWAYS, documents=1)
+
+
 def part(part: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:
     return _request(walk, part.url, part.role, part.position, {DELTAFETCH_KEY: part.key}, documents=documents)
 

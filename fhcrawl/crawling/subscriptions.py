@@ -165,6 +165,21 @@ def from_arguments(
     return listed
 
 
+def archive_url(url: str | None, listed: Listed) -> str | None:
+    """Return the URL of an older document of the only feed; None without one.
+
+    :raises ArgumentError: if it is not a URL, or that of the feed, or if there is not exactly one feed
+    """
+    if url is None:
+        return None
+    if len(listed) != 1:
+        raise ArgumentError("archive applies to exactly one feed; use fhcrawl crawl FEED --archive URL")
+    checked = _feed_url(url, "archive")
+    if normalised(checked) in map(normalised, listed):
+        raise ArgumentError("archive is the URL of the feed itself; use that of an older document")
+    return checked
+
+
 def choose(stored: Subscriptions, requested: Listed, due_at: str | None) -> Listed:
     """Return the feeds to crawl: the requested ones, or without any, the subscribed feeds.
 

@@ -48,9 +48,9 @@ class HistorySpider(Spider):
 
     Arguments: `feed`, URLs separated by spaces; `feeds`, path of a list (a URL a line, OPML or TOML); without
     both, the subscribed feeds; `due`, 1 for only those feeds that are due; `snapshot`, URL of the index of a
-    snapshot that the feed continues; `ids`, what identifies the feed's entries: id, link or digest; `warc`,
-    paths of WARC files, or folders of them, with old captures of the feeds; `deltafetch_reset`, 1 to fetch
-    every document again.
+    snapshot that the feed continues; `ids`, what identifies the feed's entries: id, link or digest;
+    `archive`, URL of an older document of the feed to which no link leads; `warc`, paths of WARC files, or
+    folders of them, with old captures of the feeds; `deltafetch_reset`, 1 to fetch every document again.
     """
 
     name = "history"
@@ -63,6 +63,7 @@ class HistorySpider(Spider):
         due: bool = False,
         deltafetch_reset: bool = False,
         warc: Sequence[str] = (),
+        archive: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -70,6 +71,7 @@ class HistorySpider(Spider):
         self.only_due = due
         self.deltafetch_reset = deltafetch_reset
         self.warc = warc
+        self.archive = archive
         self.idle_reason = ""  # why a crawl has no feeds
 
     @classmethod
@@ -106,6 +108,7 @@ class HistorySpider(Spider):
         due: str | bool = False,
         deltafetch_reset: str | bool = False,
         warc: str | None = None,
+        archive: str | None = None,
         **arguments: Any,
     ) -> dict[str, Any]:
         """Return the parsed arguments; raise ArgumentError if one is invalid."""
@@ -116,7 +119,9 @@ class HistorySpider(Spider):
         resets = subscriptions.flag(str(deltafetch_reset), "-a deltafetch_reset")
         only_due = subscriptions.flag(str(due), "-a due")
         files = warc_files(warc, base) if warc is not None else []
-        return {**arguments, "feeds": requested, "due": only_due, "deltafetch_reset": resets, "warc": files}
+        archive = subscriptions.archive_url(archive, requested)
+        arguments |= {"due": only_due, "deltafetch_reset": resets, "warc": files, "archive": archive}
+        return {**arguments, "feeds": requested}
 
     @cached_property
     def feeds(self) -> Listed:

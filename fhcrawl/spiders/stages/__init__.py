@@ -17,6 +17,7 @@ from fhcrawl.logical_feed.results import State
 from fhcrawl.spiders.stages.captures import Captures
 from fhcrawl.spiders.stages.chain import Chain
 from fhcrawl.spiders.stages.confirmations import Confirmations
+from fhcrawl.spiders.stages.given import Given
 from fhcrawl.spiders.stages.moves import Moves
 from fhcrawl.spiders.stages.posts import Posts
 from fhcrawl.spiders.stages.rechecks import Rechecks
@@ -43,6 +44,7 @@ STAGES: tuple[type[Stage], ...] = (
     SitemapPosts,
     Rechecks,
     Confirmations,
+    Given,
     Captures,
 )
 

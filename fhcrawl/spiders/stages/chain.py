@@ -15,6 +15,7 @@ next stage that has requests to make. The verdict follows the last stage.
 | site posts| with FHCRAWL_SITEMAP_POSTS              | pages that only a sitemap names        |
 | rechecks  | documents are due                       | those that this crawl has not read     |
 | confirm   | all pages of the feed were read         | the same pages once more               |
+| given     | with a URL of the user's (`archive`)    | the document there, and older ones     |
 | captures  | with WARC files, or a web archive       | lists of captures, then captures       |
 
 Each request carries a `RequestContext` with its purpose, the document's place in the chain, and what the
