@@ -16,6 +16,7 @@ from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.logical_feed import FAILED, WORDS, shown_verdict
 from fhcrawl.logical_feed.results import State
+from fhcrawl.logical_feed.verdicts import BASES
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.text import escaped, json_escaped, numbered, printable
@@ -126,7 +127,7 @@ def citation(feed: Feed) -> str:
     dated = f", dated {feed.oldest[:DAY]} to {feed.newest[:DAY]}" if feed.oldest and feed.newest else ""
     absent = f", {feed.absent:,} of which the publisher no longer has" if feed.absent else ""
     if feed.basis is not None:
-        missing = f"nothing is missing, because {feed.basis.in_words}"
+        missing = f"nothing is missing, because {BASES[feed.basis]}"
     else:
         missing = "missing" if any(reason.is_gap for reason in feed.reasons) else "older entries may exist"
         for reason in feed.reasons[:1]:

@@ -105,7 +105,7 @@ def first(start: WalkStart, options: FeedOptions) -> Iterator[Request]:
     if snapshot is not None and snapshot.is_read and snapshot.url == index:
         walk = replace(walk, since=snapshot.created_at)
         if snapshot.part is not None:
-            yield part(snapshot.part, walk)
+            yield unlinked(snapshot.part, walk)
         index = None
     if index is None:
         yield subscription(start, walk)
@@ -280,13 +280,10 @@ def last_page(walk: WalkContext, fetch: Fetch, response: Response, url: str) -> 
     return _request(walk, url, Role.LISTED, place, ALWAYS, via=response.url)
 
 
-def given_archive(walk: WalkContext, url: str, place: ChainPosition) -> Request:
-    """Return the request for an older document to which no link leads."""
-    return _request(walk, url, Role.ARCHIVE, place, ALWAYS, documents=1)
-
-
-def part(part: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:
-    return _request(walk, part.url, part.role, part.position, {DELTAFETCH_KEY: part.key}, documents=documents)
+def unlinked(document: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:
+    """Return the request for a document that no other one links to: a part of a list, or a given archive."""
+    key, url, role, position, *_ = document
+    return _request(walk, url, role, position, {DELTAFETCH_KEY: key}, documents=documents)
 
 
 def check(checked: CheckedDocument, walk: WalkContext, task: Recheck, documents: int) -> Request:

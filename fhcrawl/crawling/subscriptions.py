@@ -166,17 +166,14 @@ def from_arguments(
 
 
 def archive_url(url: str | None, listed: Listed) -> str | None:
-    """Return the URL of an older document of the only feed; None without one.
-
-    :raises ArgumentError: if it is not a URL, or that of the feed, or if there is not exactly one feed
-    """
+    """Return the URL of an older document of the only feed, or raise ArgumentError; None without one."""
     if url is None:
         return None
-    if len(listed) != 1:
-        raise ArgumentError("archive applies to exactly one feed; use fhcrawl crawl FEED --archive URL")
     checked = _feed_url(url, "archive")
-    if normalised(checked) in map(normalised, listed):
-        raise ArgumentError("archive is the URL of the feed itself; use that of an older document")
+    if len(listed) != 1 or normalised(checked) in map(normalised, listed):
+        raise ArgumentError(
+            "An archive is an older document of one feed; use fhcrawl crawl FEED --archive URL"
+        )
     return checked
 
 

@@ -7,22 +7,12 @@ from __future__ import annotations
 
 from fhcrawl.logical_feed.chain import FIRST_WALK, ChainPosition, Kind, Link, Role
 from fhcrawl.logical_feed.results import Outcome, Version, Winner
-from fhcrawl.logical_feed.verdicts import (
-    FAILED,
-    WORDS,
-    Basis,
-    Reason,
-    Verdict,
-    in_words,
-    shown_verdict,
-    words,
-)
+from fhcrawl.logical_feed.verdicts import FAILED, WORDS, Reason, Verdict, in_words, shown_verdict, words
 
 __all__ = [
     "FAILED",
     "FIRST_WALK",
     "WORDS",
-    "Basis",
     "ChainPosition",
     "Kind",
     "Link",

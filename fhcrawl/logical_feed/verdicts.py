@@ -48,29 +48,6 @@ class Verdict(str, Enum):
     COMPLETE = "complete"
 
 
-class Basis(str, Enum):
-    """Why a feed is `complete`."""
-
-    DOCUMENT = "document"
-    CHAIN = "chain"
-    LIST = "list"
-    COUNT = "count"
-    READINGS = "readings"
-
-    @property
-    def in_words(self) -> str:
-        return BASES[self]
-
-
-BASES = {
-    Basis.DOCUMENT: "the feed says that its document has all of its entries",
-    Basis.CHAIN: "its chain of documents was read to its oldest document",
-    Basis.LIST: "the store has each entry of the publisher's list",
-    Basis.COUNT: "its pages were read in full, and the store has as many entries as the publisher counts",
-    Basis.READINGS: "two readings of all of its pages agree",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What is stored of a feed besides its documents.
@@ -135,6 +112,15 @@ HAS_HOLES = "may have dropped entries between two reads"
 ASKS_FOR_LESS = "the feed or its server does not allow reads as often as needed"
 NO_ORDER = "coverage unknown: the order of its entries does not show whether any were missed"
 TO_THE_DAY, TO_THE_MINUTE = len("2003-12-13"), len("2003-12-13T18:30")
+# Why feeds are `complete`.
+CHAIN = "chain"
+BASES = {
+    "document": "the feed says that its document has all of its entries",
+    CHAIN: "its chain of documents was read to its oldest document",
+    "list": "the store has each entry of the publisher's list",
+    "count": "its pages were read in full, and the store has as many entries as the publisher counts",
+    "readings": "two readings of all of its pages agree",
+}
 # The kinds of the reasons that are stored for documents of exports, by the verdicts that they declare.
 DECLARED = {
     Verdict.INCOMPLETE.value: ReasonKind.ENTRIES_MISSING,
@@ -193,15 +179,13 @@ def verdict(
     return min(reached, key=list(Verdict).index), reasons
 
 
-def basis(kind: Kind | None, evidence: Evidence) -> Basis:
-    """Return what a verdict `complete` of `verdict` is based on."""
-    if kind is Kind.COMPLETE:
-        return Basis.DOCUMENT
-    if kind is Kind.ARCHIVED:
-        return Basis.CHAIN
+def basis(kind: Kind | None, evidence: Evidence) -> str:
+    """Return what a verdict `complete` of `verdict` is based on: a key of BASES."""
+    if kind in (Kind.COMPLETE, Kind.ARCHIVED):
+        return "document" if kind is Kind.COMPLETE else CHAIN
     if evidence.listing is not None and evidence.listing.is_evidence:
-        return Basis.LIST
-    return Basis.COUNT if kind is Kind.SINGLE else Basis.READINGS
+        return "list"
+    return "count" if kind is Kind.SINGLE else "readings"
 
 
 def _of_pages(evidence: Evidence, has_gap: bool) -> str:

@@ -16,8 +16,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from fhcrawl import __version__
-from fhcrawl.logical_feed import WORDS, Basis, Role, Verdict, shown_verdict
+from fhcrawl.logical_feed import WORDS, Role, Verdict, shown_verdict
 from fhcrawl.logical_feed.results import State
+from fhcrawl.logical_feed.verdicts import BASES, CHAIN
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting.summary import with_kind_of_advice
 from fhcrawl.utils.text import LONGEST, UNFIT
@@ -148,8 +149,8 @@ def _summary(feed: Feed, details: Details, gaps: list[Reason]) -> str:
         return f"{first}; and {more:,} more {'gap' if more == 1 else 'gaps'}" if more else first
     if feed.reasons:
         return f"The feed {feed.reasons[0].detail}"
-    if feed.basis is not None and feed.basis is not Basis.CHAIN:
-        return feed.basis.in_words
+    if feed.basis not in (None, CHAIN):
+        return BASES[feed.basis]
     documents = len(details.chain)
     if documents == 1:
         return "Its only document was read; there are no older ones"

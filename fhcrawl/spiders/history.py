@@ -63,7 +63,6 @@ class HistorySpider(Spider):
         due: bool = False,
         deltafetch_reset: bool = False,
         warc: Sequence[str] = (),
-        archive: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -71,7 +70,6 @@ class HistorySpider(Spider):
         self.only_due = due
         self.deltafetch_reset = deltafetch_reset
         self.warc = warc
-        self.archive = archive
         self.idle_reason = ""  # why a crawl has no feeds
 
     @classmethod
@@ -119,9 +117,8 @@ class HistorySpider(Spider):
         resets = subscriptions.flag(str(deltafetch_reset), "-a deltafetch_reset")
         only_due = subscriptions.flag(str(due), "-a due")
         files = warc_files(warc, base) if warc is not None else []
-        archive = subscriptions.archive_url(archive, requested)
-        arguments |= {"due": only_due, "deltafetch_reset": resets, "warc": files, "archive": archive}
-        return {**arguments, "feeds": requested}
+        arguments |= {"due": only_due, "deltafetch_reset": resets, "warc": files}
+        return {**arguments, "feeds": requested, "archive": subscriptions.archive_url(archive, requested)}
 
     @cached_property
     def feeds(self) -> Listed:

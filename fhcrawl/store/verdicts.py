@@ -15,7 +15,7 @@ from fhcrawl.logical_feed.coverage import COVERED_KINDS, CaptureRead, covered_by
 from fhcrawl.logical_feed.listings import Listing, SitemapReport
 from fhcrawl.logical_feed.platforms import NAMED, NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CUT, State
-from fhcrawl.logical_feed.verdicts import HAS_MOVED, Basis, Evidence, basis, verdict
+from fhcrawl.logical_feed.verdicts import HAS_MOVED, Evidence, basis, verdict
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import subscriptions, walk_ends
 from fhcrawl.store.mementos import WARC_FILES
@@ -131,7 +131,7 @@ class Feed:
         `WARC`; [] if only its subscription document was read
     :param unexported: number of changes that `crawl -o` has not exported yet
     :param deleted_entries: number of entries that were deleted; `entries` does not include them
-    :param basis: why it is complete; None if it is not
+    :param basis: why it is complete, a key of `BASES`; None if it is not
     """
 
     feed: str
@@ -157,7 +157,7 @@ class Feed:
     obtained: list[str] = field(default_factory=list)
     unexported: int = 0
     deleted_entries: int = 0
-    basis: Basis | None = None
+    basis: str | None = None
 
     @property
     def words(self) -> set[str]:

@@ -72,7 +72,7 @@ REQUESTS = {
     Recheck: requests.check(CHECKED, WALK, Recheck([1, 2]), 2),
     Confirm: requests.check(CHECKED, WALK, Confirm([1, 2], agrees=None, left=3), 2),
     Doubt: requests.conditional(WALK, Response(URL, request=walk_request(URL, URL))),
-    Purpose.PART: requests.part(DocumentRef("p", URL, Role.PART, PLACE), WALK),
+    Purpose.PART: requests.unlinked(DocumentRef("p", URL, Role.PART, PLACE), WALK),
     ListCheck: requests.list_check(WALK, PLACE, URL, 1, CHECK),
     SitemapCheck: requests.sitemap(WALK, PLACE, URL, SitemapCheck(URL, (), (URL,)), {}),
     Move: requests.of_task(WALK, f"{URL}/new", Move(), URL),

@@ -193,7 +193,9 @@ def test_what_was_read_goes_with_the_walk_to_another_process() -> None:
     def ask(middleware: OctetsMiddleware, number: int, size: int) -> None:
         nonlocal walk
         url = f"https://example.org/{number}"
-        requested = requests.part(DocumentRef(url, url, Role.PART, ChainPosition(1, -number)), walk, number)
+        requested = requests.unlinked(
+            DocumentRef(url, url, Role.PART, ChainPosition(1, -number)), walk, number
+        )
         stored = pickle.dumps(requested.replace(callback=spider.parse).to_dict(spider=spider))
         request: Request = request_from_dict(pickle.loads(stored), spider=spider)  # noqa: S301 - what it has just made
         middleware.process_request(request)

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from fhcrawl.logical_feed import Basis, Kind, Reason, Verdict
+from fhcrawl.logical_feed import Kind, Reason, Verdict
+from fhcrawl.logical_feed.verdicts import BASES
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import page
 from fhcrawl.store import ChainNode, Details, Feed
@@ -148,10 +149,10 @@ def test_summary_of_a_feed_is_a_sentence(reasons: list[Reason], summary: str) ->
         only = page.Section(feed, details(chain=chain[1:]))
         assert only.summary == "Its only document was read; there are no older ones"
         words = {
-            basis: page.Section(replace(feed, basis=basis), details(chain=chain)).summary for basis in Basis
+            basis: page.Section(replace(feed, basis=basis), details(chain=chain)).summary for basis in BASES
         }
-        assert words.pop(Basis.CHAIN) == summary
-        assert words == {basis: basis.in_words for basis in words}
+        assert words.pop("chain") == summary
+        assert words == {basis: BASES[basis] for basis in words}
 
 
 @pytest.mark.parametrize(

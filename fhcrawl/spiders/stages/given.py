@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from fhcrawl.crawling import requests
 from fhcrawl.logical_feed import ChainPosition, Role
 from fhcrawl.spiders.stages.stage import Stage
+from fhcrawl.store import DocumentRef
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,14 +17,11 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.feedcrawl import FeedCrawl
     from fhcrawl.spiders.stages.stage import Rows
 
-logger = logging.getLogger(__name__)
-
 
 class Given(Stage):
-    """Reads the document as an archive. `Chain` processes the response, and follows the links.
+    """Reads the document as an archive, unless the feed was never read; `Chain` processes the response.
 
-    No document of the chain links to it, so that it does not change the verdict; it becomes a part of the
-    chain if one does later.
+    It does not change the verdict until a document of the chain links to it.
     """
 
     @property
@@ -33,16 +30,13 @@ class Given(Stage):
 
     def begin(self, feed: FeedCrawl) -> Iterator[Request]:
         url, documents = getattr(self._crawler.spider, "archive", None), self._store.documents
-        known = None if url is None else documents.find(feed.url, url)
-        if url is None or (known is not None and known.run == feed.walk.run):
+        if url is None:
             return
-        chain, _ = documents.read_chain(feed.url)
-        if not chain and not documents.count_shown(feed.url):
-            logger.warning("%s is not requested: the feed %s has not been read", url, feed.url)
-        elif known is None:
+        given, (chain, _) = documents.find(feed.url, url), documents.read_chain(feed.url)
+        if given is None and (chain or documents.count_shown(feed.url)):
             last = (
                 ChainPosition(chain[-1].walk, chain[-1].step) if chain else ChainPosition(feed.walk.number, 0)
             )
-            yield requests.given_archive(feed.walk, url, last.older_position())
-        elif known.role is Role.ARCHIVE:
-            yield requests.given_archive(feed.walk, url, known.position)
+            given = DocumentRef(url, url, Role.ARCHIVE, last.older_position())
+        if given is not None and given.role is Role.ARCHIVE and given.run != feed.walk.run:
+            yield requests.unlinked(given, feed.walk)

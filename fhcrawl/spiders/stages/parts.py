@@ -39,7 +39,7 @@ class Parts(CrawlPart):
         result, part = reading.list_result(fetch, response, document_list, first_unread)
         self._commits.record_document(response, result, self._commits.compare(result))
         if part is not None:
-            yield requests.part(part, feed.walk)
+            yield requests.unlinked(part, feed.walk)
 
     def parse(self, feed: FeedCrawl, fetch: Fetch, response: Response) -> Output:
         try:
@@ -56,4 +56,4 @@ class Parts(CrawlPart):
     def next(self, feed: FeedCrawl, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
         part = self._store.documents.find_next_part(fetch.feed, fetch.key)
         if part is not None:
-            yield requests.part(part, feed.walk, context.documents + 1)
+            yield requests.unlinked(part, feed.walk, context.documents + 1)
