@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from fhcrawl.commands import print_lines, print_refused
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
+from fhcrawl.utils.text import numbered
 
 if TYPE_CHECKING:
     import argparse
@@ -47,5 +48,6 @@ class Command(command.Command):
         # Workers read the options of subscriptions, headers among them, from the store.
         feeds = {url: requested[url].plain() if url in requested else {} for url in chosen}
         key = self.settings.get("REDIS_START_URLS_KEY", START_URLS_KEY) % {"name": "history"}
-        pushed = cluster.enqueue(server, key, feeds, opts.due)
-        print_lines([why_none if not feeds else "Added to the list: hosts: {}, feeds: {}".format(*pushed)])
+        hosts, queued = cluster.enqueue(server, key, feeds, opts.due)
+        done = f"Queued {numbered(queued, 'feed', 'feeds')} on {numbered(hosts, 'host', 'hosts')}"
+        print_lines([done if feeds else why_none])

@@ -203,9 +203,9 @@ def _coverage(covered: Covered) -> str:
         return NO_ORDER
     first, last = covered.spans[0], covered.spans[-1]
     begin = first.since[:TO_THE_DAY]
-    sentence = f"nothing missed since {begin}; older entries unknown"
+    sentence = f"nothing has been missed since {begin}"
     if covered.holes:
-        sentence = f"nothing missed since {_minute(last.since)}; entries before {begin} unknown"
+        sentence = f"nothing has been missed since {_minute(last.since)}; entries before {begin} are unknown"
     read = covered.read or ""
     captured = f"; anything before {read[:TO_THE_DAY]} is from captures" if first.since < read else ""
     return f"{sentence}{captured}"
@@ -215,8 +215,8 @@ def _captured_period(covered: Covered) -> str:
     since, until = covered.spans[0].since, covered.spans[-1].until
     if since == until:
         return ""
-    sentence = "holes between" if covered.holes else "nothing missed between"
-    sentence += f" {since[:TO_THE_DAY]} and {until[:TO_THE_DAY]}; entries before and after that unknown"
+    sentence = "entries may have been missed" if covered.holes else "nothing has been missed"
+    sentence += f" between {since[:TO_THE_DAY]} and {until[:TO_THE_DAY]}"
     return f"; {sentence if covered.is_proof else NO_ORDER}"
 
 
@@ -224,12 +224,13 @@ def _holes(feed: str, covered: Covered | None, is_held_back: bool) -> Iterator[R
     if covered is None or not (holes := covered.holes):
         return
     last, number = holes[-1], sum(hole.number for hole in holes)
-    which = "hole" if number == 1 else f"last of {number:,} holes"
-    cost = "unknown" if last.entries is None else f"{last.entries:,}" if last.entries else "none"
-    when = f"{_minute(last.after)} to {_minute(last.before)}"
+    times = "" if number == 1 else f"{number:,} times, most recently "
+    after, before = _minute(last.after), _minute(last.before)
+    when = f"between {after} and {before}" if after != before else f"at {after}"
+    cost = "" if last.entries is None else f" (about {last.entries:,} at its usual rate)"
     is_own = covered.read is not None and last.after >= covered.read
     why = f"; {ASKS_FOR_LESS}" if is_held_back and is_own else ""
-    detail = f"{HAS_HOLES}; {which}: {when}; missed at its usual rate: {cost}{why}"
+    detail = f"{HAS_HOLES}; {times}{when}{cost}{why}"
     yield Reason(ReasonKind.HOLES, feed, detail, last.before)
 
 

@@ -188,7 +188,7 @@ def test_workers_share_hosts_and_export_each_entry_once(cluster: Cluster) -> Non
         workers = [cluster.start(USER_AGENT=agent(n), **given) for n in range(2)]
         for worker in workers:
             wait_until(lambda worker=worker: "Spider opened" in worker.log, worker)  # type: ignore[misc]
-        assert "Added to the list: hosts: 12, feeds: 24\n" in cluster.command("enqueue")
+        assert "Queued 24 feeds on 12 hosts\n" in cluster.command("enqueue")
         wait_until(lambda: len(cluster.exported()) >= len(published.entries), workers[0])
         for worker in workers:
             worker.process.terminate()
@@ -218,7 +218,7 @@ def test_killed_worker_loses_nothing(cluster: Cluster) -> None:
         missing = set(published.entries) - set(cluster.exported())
         assert missing, "it was killed too late"
         # Its lock on a host outlives it; the next worker waits for that.
-        assert "Added to the list" in cluster.command("enqueue", "--due")
+        assert "Queued " in cluster.command("enqueue", "--due")
         last = cluster.start(USER_AGENT=agent(3))
         assert last.end() == 0, last.log
         assert cluster.exported() == published.entries
@@ -256,8 +256,8 @@ def test_host_that_is_crawled_is_not_taken_again_before_it_is_done(cluster: Clus
         cluster.command("enqueue", *published.urls)
         first = cluster.start(USER_AGENT=agent(0))
         wait_until(published.requested, first)
-        assert "Added to the list: hosts: 1, " in cluster.command("enqueue", *published.urls)
-        assert "Added to the list: hosts: 0, " in cluster.command("enqueue", *published.urls)
+        assert " on 1 host\n" in cluster.command("enqueue", *published.urls)
+        assert " on 0 hosts\n" in cluster.command("enqueue", *published.urls)
         second = cluster.start(USER_AGENT=agent(1))
         assert [first.end(), second.end()] == [0, 0], second.log
         holder = f"process {first.process.pid} on {socket.gethostname()} until 20"
@@ -334,7 +334,7 @@ def test_waiting_worker_crawls_feeds_again_and_exports_while_it_waits(cluster: C
         [url], [server] = published.urls, published.servers
         worker = cluster.start(MAX_IDLE_TIME_BEFORE_CLOSE=0, FHCRAWL_EXPORT_SECONDS=1)
         wait_until(lambda: "Spider opened" in worker.log, worker)
-        assert "Added to the list: hosts: 1, feeds: 1\n" in cluster.command("enqueue", url)
+        assert "Queued 1 feed on 1 host\n" in cluster.command("enqueue", url)
         wait_until(lambda: cluster.exported() == published.entries, worker)
         # Not due: nothing is pushed.
         assert "No feed is due; the next one is due at" in cluster.command("enqueue", "--due", url)

@@ -22,17 +22,16 @@ GONE = Reason(ReasonKind.HTTP_404, "f", "is gone", OLD)
     [
         (
             Covered([Span(DAY_1, DAY_3)], [], DAY_1, True),
-            "nothing missed since 2026-03-01; older entries unknown",
+            "nothing has been missed since 2026-03-01",
         ),
         (
             Covered([Span(DAY_1, DAY_3)], [], DAY_2, True),
-            "nothing missed since 2026-03-01; older entries unknown; anything before 2026-03-02 is "
-            "from captures",
+            "nothing has been missed since 2026-03-01; anything before 2026-03-02 is from captures",
         ),
         (
             Covered([Span(DAY_1, DAY_1), Span(DAY_2, DAY_3)], [HOLE], DAY_3, True),
-            "nothing missed since 2026-03-02 00:00; entries before 2026-03-01 unknown; anything before "
-            "2026-03-03 is from captures",
+            "nothing has been missed since 2026-03-02 00:00; entries before 2026-03-01 are unknown; "
+            "anything before 2026-03-03 is from captures",
         ),
         (Covered([Span(DAY_1, DAY_3)], [], DAY_1, False), NO_ORDER),
     ],
@@ -50,14 +49,10 @@ def test_feed_of_captures_alone_is_covered_between_them() -> None:
     complete = Covered([Span(DAY_1, DAY_3)], [], None, True)
     reached, [reason, _] = verdict("f", None, OLD, [GONE], Evidence(9), complete)
     assert (reached, reason.kind) == (Verdict.UNKNOWN, "only-captures")
-    assert reason.detail.endswith(
-        "; nothing missed between 2026-03-01 and 2026-03-03; entries before and after that unknown"
-    )
+    assert reason.detail.endswith("; nothing has been missed between 2026-03-01 and 2026-03-03")
     holed = complete._replace(spans=[Span(DAY_1, DAY_1), Span(DAY_2, DAY_3)], holes=[HOLE])
     reached, [reason, _, hole] = verdict("f", None, OLD, [GONE], Evidence(9), holed)
-    assert reason.detail.endswith(
-        "; holes between 2026-03-01 and 2026-03-03; entries before and after that unknown"
-    )
+    assert reason.detail.endswith("; entries may have been missed between 2026-03-01 and 2026-03-03")
     assert (reached, hole.kind) == (Verdict.UNKNOWN, "holes")
 
 

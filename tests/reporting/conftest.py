@@ -99,7 +99,18 @@ def _entry(number: int, root: str, position: int) -> dict[str, Any]:
         "digest": "x",
         "details": "{}",
         "order_walk": 1,
-        **dict.fromkeys(("published", "updated", "order_time", "document_updated", "document_time"), time),
+        **dict.fromkeys(
+            (
+                "published",
+                "updated",
+                "order_time",
+                "document_updated",
+                "document_time",
+                "fetched",
+                "first_seen",
+            ),
+            time,
+        ),
         **dict.fromkeys(("order_overrides", "order_tombstone", "order_step", "order_position"), 0),
     }
 

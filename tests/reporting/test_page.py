@@ -45,7 +45,7 @@ def test_report_on_a_crawl(server: FeedServer, project: Project) -> None:
     assert gap.css("summary::text").get("") == "An archive is missing (404)."
     reported = " ".join(" ".join(shown.css("body").xpath("string()").getall()).split())
     assert reported.count("contact its publisher or look in a web archive") == 1
-    known = "The feed does not link to older entries; nothing missed since "
+    known = "The feed does not link to older entries; nothing has been missed since "
     assert plain.css("summary::text").get("").startswith(known)
     assert (
         complete.css("summary::text").get("") == "Its chain of 2 documents was read to its oldest document."

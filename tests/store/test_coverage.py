@@ -41,7 +41,7 @@ def test_reads_that_have_an_entry_in_common_are_one_span(url: str) -> None:
     feed = crawl(url, 9, document(7))
     assert (feed.spans, feed.holes) == ([Span(day(1), day(9))], [])
     assert [reason.kind for reason in feed.reasons] == [ReasonKind.NO_HISTORY]
-    assert feed.reasons[0].detail.endswith("; nothing missed since 2026-03-01; older entries unknown")
+    assert feed.reasons[0].detail.endswith("; nothing has been missed since 2026-03-01")
 
 
 def test_reads_that_have_no_entry_in_common_have_a_hole_between_them(url: str) -> None:
@@ -52,10 +52,10 @@ def test_reads_that_have_no_entry_in_common_have_a_hole_between_them(url: str) -
     assert feed.holes == [Hole(day(3), day(13), 10 * DAY, 16, 1)]
     assert [reason.kind for reason in feed.reasons] == [ReasonKind.NO_HISTORY, ReasonKind.HOLES]
     assert feed.reasons[0].detail.endswith(
-        "; nothing missed since 2026-03-13 00:00; entries before 2026-03-01 unknown"
+        "; nothing has been missed since 2026-03-13 00:00; entries before 2026-03-01 are unknown"
     )
     assert feed.reasons[1].detail.endswith(
-        "; hole: 2026-03-03 00:00 to 2026-03-13 00:00; missed at its usual rate: 16"
+        "; between 2026-03-03 00:00 and 2026-03-13 00:00 (about 16 at its usual rate)"
     )
     assert feed.verdict.value == "unknown"
 
