@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fhcrawl.documents.model import DETAILS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from fhcrawl.documents import Enclosure
 
@@ -106,6 +106,13 @@ class EntryItem(MutableMapping[str, Any]):
 
     def __len__(self) -> int:
         return len(list(iter(self)))
+
+
+def stored_item(fields: Mapping[str, Any]) -> EntryItem:
+    """Return the item of a stored entry, with the fields that pipelines have added; `change` is None."""
+    item = EntryItem(fields["feed"], fields["id"])
+    item.update({name: value for name, value in fields.items() if name not in COMPUTED_FIELDS}, change=None)
+    return item
 
 
 # The fields that exports have only if they are chosen.

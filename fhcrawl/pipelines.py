@@ -181,27 +181,29 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
 
     async def process_item_async(self, item: Any) -> Any:
         if not isinstance(item, EntryVersion):
-            output = await super().process_item_async(item)
+            output = await self._process(item)
             self._warn_of_unexported(item)
             return output
         pending = item.pending
         try:
-            output = await super().process_item_async(item)
+            output = await self._process(item)
         except DropItem as error:
             if not isinstance(error, DropVersion):
                 pending.batch.counts[DROPPED] += 1
             pending.on_item_done()
             raise
-        except CancelledError as error:
-            # A pipeline awaited a cancelled task. Scrapy would end only the task of this response.
-            cancelled = RuntimeError("a pipeline was cancelled")
-            pending.on_item_done(f"an error in the pipelines ({describe(cancelled)})")
-            raise cancelled from error
         except Exception as error:
             pending.on_item_done(f"an error in the pipelines ({describe(error)})")
             raise
         pending.on_item_done(_accept(pending.batch, item.version, output))
         return output
+
+    async def _process(self, item: Any) -> Any:
+        try:
+            return await super().process_item_async(item)
+        except CancelledError as error:
+            # A pipeline awaited a cancelled task. Scrapy would end only the task of this response.
+            raise RuntimeError("a pipeline was cancelled") from error
 
     def _warn_of_unexported(self, item: Any) -> None:
         crawler = self.crawler

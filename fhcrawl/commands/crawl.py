@@ -28,6 +28,7 @@ from fhcrawl.commands import (
     no_format,
     print_lines,
     print_refused,
+    stored,
 )
 from fhcrawl.core import command
 from fhcrawl.core.addons import add_settings, has_addon
@@ -97,6 +98,12 @@ SPIDER_OPTIONS: dict[str, dict[str, Any]] = {
         "const": "1",
         "help": "fetch every document again; stored entries are kept",
     },
+    "--from-store": {
+        "dest": "spider_from_store",
+        "action": "store_const",
+        "const": "1",
+        "help": "send stored entries of the feeds through your item pipelines; request and export nothing",
+    },
 }
 
 NO_ADDON = (
@@ -128,6 +135,18 @@ class Command(command.Command, crawl.Command):
     )
     operand = ("URL", "URL of a feed")
     options: ClassVar[dict[str, dict[str, Any]]] = {
+        "-o --output": {
+            "action": "append",
+            "metavar": "FILE",
+            "help": "append the changes since the last export to FILE (- for stdout); to choose the format, "
+            "append it: FILE:FORMAT",
+        },
+        "-O --overwrite-output": {
+            "action": "append",
+            "metavar": "FILE",
+            "help": "replace FILE with the changes since the last export; without changes, FILE is not "
+            "touched. To write all entries, use `fhcrawl export -o FILE`",
+        },
         **SPIDER_OPTIONS,
         "--no-platforms": {
             "action": "store_false",
@@ -303,8 +322,10 @@ class Command(command.Command, crawl.Command):
             add_settings(settings)
             add_components(settings)
             check(settings, opts.spargs, crawler.spidercls, opts.dry_run)
-        elif opts.dry_run or opts.json:
-            raise ArgumentError(f"--dry-run and --json are for the spider {SPIDER}, not for {spider}")
+        elif opts.dry_run or opts.json or opts.FHCRAWL_PROFILES:
+            # Scrapy's option --profile has the same name.
+            names = "--dry-run, --json and --profile"
+            raise ArgumentError(f"{names} are for the spider {SPIDER}, not for {spider}")
         return crawler
 
     def _note_failure(self, sender: Crawler) -> None:
@@ -384,7 +405,8 @@ def check(
     if settings.getint("FHCRAWL_SITEMAP_POSTS") and find_spec("trafilatura") is None:
         raise ArgumentError(NO_POSTS)
     spider.check_names(settings, arguments)
-    feeds = spider.check(settings, **arguments)["feeds"]
+    parsed = spider.check(settings, **arguments)
+    feeds = parsed["feeds"]
     if settings["FHCRAWL_WARC"]:
         check_template(settings["FHCRAWL_WARC"], Placeholders(spider, arguments))
     check_exports(settings, arguments, spider)
@@ -393,6 +415,8 @@ def check(
             store.check_writable()
         if spider.crawls_subscribed and not feeds and not store.subscriptions.exist():
             raise ArgumentError(NOTHING_SUBSCRIBED)
+        if parsed["from_store"] and feeds and not any(map(store.feeds.find, feeds)):
+            stored(store, next(iter(feeds)))  # raises the error
 
 
 def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider]) -> None:

@@ -14,7 +14,8 @@ from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
 from fhcrawl.crawling.context import feed_of, find_context, with_context
-from fhcrawl.exceptions import LeaseError, StoreError, UnsettledError
+from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED
+from fhcrawl.exceptions import ArgumentError, LeaseError, StoreError, UnsettledError
 from fhcrawl.exporters.storages import recover
 from fhcrawl.extensions import Component
 from fhcrawl.logical_feed.results import DocumentFailure, State
@@ -66,6 +67,11 @@ class StoreExtension(Component):
         super().__init__(crawler)
         settings = crawler.settings
         self.store = Store.open(store_url(settings))
+        spider = crawler.spider
+        has_feeds = getattr(spider, "requested", ()) or self.store.subscriptions.exist()
+        if getattr(spider, "crawls_subscribed", False) and not has_feeds:
+            self.store.close()
+            raise ArgumentError(NOTHING_SUBSCRIBED)
         keep_versions = None if settings[KEEP_VERSIONS] is None else settings.getbool(KEEP_VERSIONS)
         self.run = self.store.begin_run(settings.getint("FHCRAWL_LEASE_SECONDS"), keep_versions)
         self.unrecorded_failures: dict[str, DocumentFailure] = {}

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from inspect import Parameter, signature
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 
 from fhcrawl.crawling import requests, subscriptions
 from fhcrawl.crawling.reading import numbered_pages
 from fhcrawl.crawling.subscriptions import LISTED_FILES
 from fhcrawl.exceptions import ArgumentError, StoreError
+from fhcrawl.exporters.storages import takes_entries
 from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.items import stored_item
 from fhcrawl.logical_feed.platforms import PROBE
+from fhcrawl.pipelines import LOST
 from fhcrawl.spiders.stages import Stages
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.utils.clock import now
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.crawling.subscriptions import FeedList, FeedOptions, Listed
+    from fhcrawl.items import EntryItem
     from fhcrawl.pipelines import EntryVersion
     from fhcrawl.store import WalkStart
     from fhcrawl.store.subscriptions import Subscriptions
@@ -50,7 +55,9 @@ class HistorySpider(Spider):
     both, the subscribed feeds; `due`, 1 for only those feeds that are due; `snapshot`, URL of the index of a
     snapshot that the feed continues; `ids`, what identifies the feed's entries: id, link or digest;
     `archive`, URL of an older document of the feed to which no link leads; `warc`, paths of WARC files, or
-    folders of them, with old captures of the feeds; `deltafetch_reset`, 1 to fetch every document again.
+    folders of them, with old captures of the feeds; `deltafetch_reset`, 1 to fetch every document again;
+    `from_store`, 1 to send the stored entries of the feeds through the item pipelines again, without any
+    request.
     """
 
     name = "history"
@@ -63,6 +70,7 @@ class HistorySpider(Spider):
         due: bool = False,
         deltafetch_reset: bool = False,
         warc: Sequence[str] = (),
+        from_store: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -70,6 +78,7 @@ class HistorySpider(Spider):
         self.only_due = due
         self.deltafetch_reset = deltafetch_reset
         self.warc = warc
+        self.from_store = from_store
         self.idle_reason = ""  # why a crawl has no feeds
 
     @classmethod
@@ -107,6 +116,7 @@ class HistorySpider(Spider):
         deltafetch_reset: str | bool = False,
         warc: str | None = None,
         archive: str | None = None,
+        from_store: str | bool = False,
         **arguments: Any,
     ) -> dict[str, Any]:
         """Return the parsed arguments; raise ArgumentError if one is invalid."""
@@ -117,7 +127,12 @@ class HistorySpider(Spider):
         resets = subscriptions.flag(str(deltafetch_reset), "-a deltafetch_reset")
         only_due = subscriptions.flag(str(due), "-a due")
         files = warc_files(warc, base) if warc is not None else []
-        arguments |= {"due": only_due, "deltafetch_reset": resets, "warc": files}
+        sends_stored = subscriptions.flag(str(from_store), "-a from_store")
+        if sends_stored:
+            others = {"snapshot": snapshot, "ids": ids, "due": only_due, "archive": archive, "warc": warc}
+            others["deltafetch_reset"] = resets
+            _check_from_store(settings, [name for name, value in others.items() if value])
+        arguments |= {"due": only_due, "deltafetch_reset": resets, "warc": files, "from_store": sends_stored}
         return {**arguments, "feeds": requested, "archive": subscriptions.archive_url(archive, requested)}
 
     @cached_property
@@ -132,7 +147,15 @@ class HistorySpider(Spider):
     def stages(self) -> Stages:
         return Stages(self.crawler, self._begin_elsewhere)
 
-    async def start(self) -> AsyncIterator[Request]:
+    async def start(self) -> AsyncIterator[Any]:
+        for sentence in self.requested.refused:
+            logger.error("%s", sentence)
+            self.crawler.stats.inc_value(REFUSED)
+        outputs = self._read_stored() if self.from_store else self._begin()
+        async for output in outputs:
+            yield output
+
+    async def _begin(self) -> AsyncIterator[Request]:
         extension = StoreExtension.of(self.crawler)
         try:
             feeds, stored = self.feeds, extension.store.subscriptions
@@ -143,9 +166,6 @@ class HistorySpider(Spider):
             return
         if self.idle_reason:
             logger.info("%s", self.idle_reason)
-        for sentence in self.requested.refused:
-            logger.error("%s", sentence)
-            self.crawler.stats.inc_value(REFUSED)
         await self.stages.open()
         urls = [feed for feed in feeds if feed not in extension.resumed_feeds]
         options_by_url = (
@@ -164,6 +184,28 @@ class HistorySpider(Spider):
                         yield request
             # Let requests in progress continue; otherwise, they would wait until all feeds have begun.
             await asyncio.sleep(0)
+
+    # Yields no more than CONCURRENT_ITEMS entries that the pipelines have not returned; Scrapy does not limit
+    # the items of `start`.
+    async def _read_stored(self) -> AsyncIterator[EntryItem]:
+        extension, number = StoreExtension.of(self.crawler), 0
+        turns = asyncio.Semaphore(max(1, self.settings.getint("CONCURRENT_ITEMS")))
+        for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
+            self.crawler.signals.connect(turns.release, signal=signal)
+        self.crawler.signals.connect(self._note_lost, signal=signals.item_error)
+        try:
+            for feed in self.feeds:
+                with closing(extension.store.entries.read([feed], has_details=True)) as stored:
+                    for fields in stored:
+                        await turns.acquire()
+                        number += 1
+                        yield stored_item(fields)
+        except StoreError as error:
+            extension.fail(error)
+        self.idle_reason = f"Stored entries that were sent through the item pipelines: {number:,}"
+
+    def _note_lost(self) -> None:
+        self.crawler.stats.inc_value(LOST)
 
     def _add_titles(self, stored: Subscriptions, starts: list[WalkStart]) -> None:
         titles = self.requested.titles
@@ -217,3 +259,13 @@ class HistorySpider(Spider):
 
     def closed(self, reason: str) -> None:
         self.stages.close()
+
+
+def _check_from_store(settings: BaseSettings, others: list[str]) -> None:
+    others += ["-o or FEEDS"] if any(map(takes_entries, settings.getdict("FEEDS").values())) else []
+    others += ["JOBDIR"] if settings["JOBDIR"] else []
+    if others:
+        raise ArgumentError(
+            "from_store requests and exports nothing: it sends stored entries through the item pipelines; "
+            f"remove {', '.join(others)}"
+        )

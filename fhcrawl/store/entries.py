@@ -32,7 +32,7 @@ from fhcrawl.store.statements import (
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 
     from sqlalchemy import Connection, Row
 
@@ -173,7 +173,7 @@ class Entries(Repository):
 
     def read(
         self, urls: Iterable[str] = (), has_details: bool = False, source: Source = LIVE
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Generator[dict[str, Any]]:
         """Yield the live entries of some feeds, or of all: feed by feed, oldest first.
 
         :param has_details: with their optional fields and `original`
