@@ -189,7 +189,8 @@ class HistorySpider(Spider):
     # the items of `start`.
     async def _read_stored(self) -> AsyncIterator[EntryItem]:
         extension, number = StoreExtension.of(self.crawler), 0
-        turns = asyncio.Semaphore(max(1, self.settings.getint("CONCURRENT_ITEMS")))
+        most = max(1, self.settings.getint("CONCURRENT_ITEMS"))
+        turns = asyncio.Semaphore(most)
         for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
             self.crawler.signals.connect(turns.release, signal=signal)
         self.crawler.signals.connect(self._note_lost, signal=signals.item_error)
@@ -200,6 +201,9 @@ class HistorySpider(Spider):
                         await turns.acquire()
                         number += 1
                         yield stored_item(fields)
+            # Scrapy does not notice at once that the last ones are done.
+            for _ in range(most):
+                await turns.acquire()
         except StoreError as error:
             extension.fail(error)
         self.idle_reason = f"Stored entries that were sent through the item pipelines: {number:,}"
