@@ -138,8 +138,8 @@ class Command(command.Command, crawl.Command):
         "-o --output": {
             "action": "append",
             "metavar": "FILE",
-            "help": "append the changes since the last export to FILE, or to stdout (-); FILE:FORMAT chooses the "
-            "format",
+            "help": "append the changes since the last export to FILE, or to stdout (-); FILE:FORMAT "
+            "chooses the format",
         },
         "-O --overwrite-output": {
             "action": "append",

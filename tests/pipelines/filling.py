@@ -21,6 +21,10 @@ class Fills:
         type(self).under_way -= 1
         if item.id == os.environ.get(CHOSEN):
             raise asyncio.CancelledError
-        with Path(TABLE).open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        _append(row)
         return item
+
+
+def _append(row: dict[str, Any]) -> None:
+    with Path(TABLE).open("a") as file:
+        file.write(json.dumps(row) + "\n")
