@@ -129,3 +129,10 @@ def test_added_field_that_is_no_json_leaves_all_unread(server: FeedServer, proje
     assert run.items == []
     assert project.verdict() == ("incomplete", ["pipeline-error"])
     assert "lost an entry: a pipeline added fields that cannot be written as JSON (minutes: " in run.log
+
+
+def test_options_of_history_are_refused_for_a_plain_spider(project: Project) -> None:
+    args = ("-a", "url=http://a.test/", "--profile", "out.prof")
+    run = project.crawl(settings=OWN, spider="plain", output=None, args=args)
+    assert run.exit_code == 2
+    assert "--profile are for the spider history, not for plain" in run.log
