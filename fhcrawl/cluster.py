@@ -56,9 +56,7 @@ TAKES, TAKES_SECONDS = 16, 0.1
 LOCK_PAUSES = 4
 # How often a worker reports the hosts that others hold, and how many it names.
 REPORTS_SECONDS, MOST_NAMED = 60, 5
-OF_ONE_PROCESS = (
-    *("feed", "feeds", "due", "snapshot", "archive", "warc", "deltafetch_reset", "from_store"),
-)
+OF_ONE_PROCESS = (*("feed", "feeds", "due", "snapshot", "archive", "warc", "deltafetch_reset", "from_store"),)
 OFF = ("FHCRAWL_WEB_ARCHIVE", "DELTAFETCH_RESET", "JOBDIR")
 
 

@@ -24,6 +24,7 @@ HTTP, UNLIMITED = "scrapy.core.downloader.handlers.http11", "addresses and sizes
 PRIVATE = (
     ("scrapy.core.engine.ExecutionEngine", "_slot", "feeds cannot end"),
     ("scrapy.core.downloader.Downloader", "_wait_for_download", "requests to a host cannot be limited"),
+    ("scrapy.core.scraper.Scraper", "_check_if_closing", "stored entries cannot be sent through pipelines"),
     ("scrapy.core.scheduler.Scheduler", "_dq _dqpush", "a crawl with a JOBDIR cannot continue"),
     ("scrapy.exporters.CsvItemExporter", "csv_writer", "an empty export cannot have a header"),
     ("scrapy.exporters.XmlItemExporter", "stream xg", "XML cannot be written"),
@@ -55,6 +56,13 @@ def _has_name(path: str, name: str) -> bool:
     # The attributes that constructors set are among the names of their code.
     codes = [getattr(base.__init__, "__code__", None) for base in getattr(owner, "__mro__", ())]
     return hasattr(owner, name) or any(code is not None and name in code.co_names for code in codes)
+
+
+async def process_item(engine: ExecutionEngine | None, item: object) -> None:
+    """Send an item through the item pipelines, without a response; Scrapy waits for it when it stops."""
+    if engine is not None:
+        await engine.scraper.start_itemproc_async(item, response=None)
+        engine.scraper._check_if_closing()
 
 
 def scheduler_of(engine: ExecutionEngine | None) -> BaseScheduler | None:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider, signals
 
+from fhcrawl.core.engine import is_closing
 from fhcrawl.crawling import requests, subscriptions
+from fhcrawl.crawling.compat import process_item
 from fhcrawl.crawling.reading import numbered_pages
 from fhcrawl.crawling.subscriptions import LISTED_FILES
 from fhcrawl.exceptions import ArgumentError, StoreError
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.crawling.subscriptions import FeedList, FeedOptions, Listed
-    from fhcrawl.items import EntryItem
     from fhcrawl.pipelines import EntryVersion
     from fhcrawl.store import WalkStart
     from fhcrawl.store.subscriptions import Subscriptions
@@ -147,13 +148,15 @@ class HistorySpider(Spider):
     def stages(self) -> Stages:
         return Stages(self.crawler, self._begin_elsewhere)
 
-    async def start(self) -> AsyncIterator[Any]:
+    async def start(self) -> AsyncIterator[Request]:
         for sentence in self.requested.refused:
             logger.error("%s", sentence)
             self.crawler.stats.inc_value(REFUSED)
-        outputs = self._read_stored() if self.from_store else self._begin()
-        async for output in outputs:
-            yield output
+        if self.from_store:
+            await self._send_stored()
+            return
+        async for request in self._begin():
+            yield request
 
     async def _begin(self) -> AsyncIterator[Request]:
         extension = StoreExtension.of(self.crawler)
@@ -185,28 +188,29 @@ class HistorySpider(Spider):
             # Let requests in progress continue; otherwise, they would wait until all feeds have begun.
             await asyncio.sleep(0)
 
-    # Yields no more than CONCURRENT_ITEMS entries that the pipelines have not returned; Scrapy does not limit
-    # the items of `start`.
-    async def _read_stored(self) -> AsyncIterator[EntryItem]:
-        extension, number = StoreExtension.of(self.crawler), 0
+    async def _send_stored(self) -> None:
+        extension, engine, number = StoreExtension.of(self.crawler), self.crawler.engine, 0
         most = max(1, self.settings.getint("CONCURRENT_ITEMS"))
-        turns = asyncio.Semaphore(most)
-        for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
-            self.crawler.signals.connect(turns.release, signal=signal)
+        turns, tasks = asyncio.Semaphore(most), set[asyncio.Future[None]]()
         self.crawler.signals.connect(self._note_lost, signal=signals.item_error)
         try:
             for feed in self.feeds:
                 with closing(extension.store.entries.read([feed], has_details=True)) as stored:
                     for fields in stored:
                         await turns.acquire()
+                        if is_closing(engine):
+                            return
                         number += 1
-                        yield stored_item(fields)
-            # Scrapy does not notice at once that the last ones are done.
+                        task = asyncio.ensure_future(process_item(engine, stored_item(fields)))
+                        tasks.add(task)
+                        task.add_done_callback(tasks.discard)
+                        task.add_done_callback(lambda _: turns.release())
             for _ in range(most):
                 await turns.acquire()
         except StoreError as error:
             extension.fail(error)
-        self.idle_reason = f"Stored entries that were sent through the item pipelines: {number:,}"
+        finally:
+            self.idle_reason = f"Stored entries that were sent through the item pipelines: {number:,}"
 
     def _note_lost(self) -> None:
         self.crawler.stats.inc_value(LOST)

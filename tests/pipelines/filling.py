@@ -6,6 +6,9 @@ import os
 from pathlib import Path
 from typing import Any, ClassVar
 
+from scrapy.crawler import Crawler
+from typing_extensions import Self
+
 from tests.pipelines.faulty import CHOSEN
 
 TABLE = "table.jsonl"
@@ -23,6 +26,24 @@ class Fills:
             raise asyncio.CancelledError
         _append(row)
         return item
+
+
+class FillsAndIsInterrupted(Fills):
+    """The crawl is interrupted while the first entries are processed."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_item(self, item: Any) -> Any:
+        assert self._crawler.engine is not None
+        if item.id == "7":
+            self._stopped = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason="shutdown"))
+        await asyncio.sleep(0.1)
+        return await super().process_item(item)
 
 
 def _append(row: dict[str, Any]) -> None:

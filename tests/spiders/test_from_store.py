@@ -14,21 +14,33 @@ from tests.server import FeedServer
 
 pytestmark = pytest.mark.in_process
 ADDING = {"ITEM_PIPELINES": json.dumps({"tests.pipelines.adding.SetsAttribute": 300})}
-FILLING = {"ITEM_PIPELINES": json.dumps({"tests.pipelines.filling.Fills": 300})}
+FILLING = json.dumps({"tests.pipelines.filling.Fills": 300})
 TABLES = ("entries", "versions", "changes", "documents", "feeds", "deliveries")
 
 
-def fill(project: Project, *feeds: str, **environment: str) -> tuple[Run, list[dict[str, Any]]]:
+def fill(
+    project: Project, *feeds: str, pipelines: str = FILLING, **environment: str
+) -> tuple[Run, list[dict[str, Any]]]:
     (project.folder / TABLE).unlink(missing_ok=True)
     (project.folder / TABLE).touch()
     run = project.crawl(
         *feeds,
-        settings={**FILLING, "CONCURRENT_ITEMS": 2},
+        settings={"ITEM_PIPELINES": pipelines, "CONCURRENT_ITEMS": 2},
         args=("-a", "from_store=1"),
         output=None,
         **environment,
     )
     return run, read_export(project.folder / TABLE)
+
+
+def test_interrupted_run_ends_with_the_entries_that_are_being_processed(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/index", atom([E(f"{number}") for number in range(9)]))
+    project.crawl(server.url("/index"))
+    interrupted = json.dumps({"tests.pipelines.filling.FillsAndIsInterrupted": 300})
+    _, table = fill(project, server.url("/index"), pipelines=interrupted)
+    assert sorted(row["id"] for row in table) == ["7", "8"]
 
 
 def rows(project: Project) -> list[list[Any]]:
