@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fhcrawl.documents import model
 from fhcrawl.documents.lists import NAMESPACE
 from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Role
-from fhcrawl.logical_feed.absences import has_other_content
+from fhcrawl.logical_feed.absences import digest_of_id, has_other_content, ids_of
 from fhcrawl.logical_feed.chain import EARLIEST_WALK
 from fhcrawl.logical_feed.coverage import coverage_after, doubted, mark_of_id
 from fhcrawl.logical_feed.results import (
@@ -453,14 +453,12 @@ class Commit(FeedWriter):
         self._update_feed(times | self._validator_columns() | sent_values)
         if result.older_document is not None and result.older_document.role is Role.PAGE:
             # The pages that this walk reads next are older than the entries of the subscription document.
-            self._execute(
-                f"""UPDATE entries SET order_walk = :walk,
+            self._execute_all(
+                """UPDATE entries SET order_walk = :walk,
                         order_overrides = CASE order_overrides
                             WHEN order_walk THEN :walk ELSE order_overrides END
-                    WHERE feed_id = :feed_id
-                    AND order_walk = (SELECT walk FROM documents WHERE id = {SUBSCRIPTION})
-                    AND order_step = (SELECT step FROM documents WHERE id = {SUBSCRIPTION})""",
-                walk=walk,
+                    WHERE feed_id = :feed_id AND id = :id""",
+                [{"id": entry_id, "walk": walk} for entry_id in self._ids_of_subscription()],
             )
         self._execute(
             f"""UPDATE documents SET walk = :walk, checked = :time, checked_walk = :walk, reason = NULL,
@@ -470,6 +468,17 @@ class Commit(FeedWriter):
             time=fetch.fetched,
             received=result.validators.received,
         )
+
+    # Without those that it had lost when the same walk read it a second time. It need not repeat deletions.
+    def _ids_of_subscription(self) -> list[str]:
+        rows = self._execute(
+            f"""SELECT entries.id, digest, details, held
+            FROM entries JOIN documents ON documents.id = {SUBSCRIPTION}
+            WHERE entries.feed_id = :feed_id AND order_walk = walk AND order_step = step"""
+        ).all()
+        shown = {*ids_of(bytes(rows[0].held or b""))} if rows else set()
+        ids = ((row, from_json(row.details).get("shared_id", row.id)) for row in rows)
+        return [row.id for row, shown_id in ids if not row.digest or digest_of_id(shown_id) in shown]
 
     # After a failure, the stored content is kept; only the time of the last check stays the same.
     def write_check(self) -> None:

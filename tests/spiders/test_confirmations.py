@@ -22,6 +22,10 @@ FOUND = {
     "an edit of the subscription document between two readings too": """
         on /3 /index 6 5=edited next:/2; crawl /index; exports 1 2 3 4 5=edited 6; verdict lossy paged
         crawl; verdict complete; exports""",
+    "an edit of an entry that a second reading of the subscription document lacks": """
+        confirm 1; on /3 /index 8 7 next:/2; on /3 /2 6=edited 5 next:/3; on /3 /3 4 3 next:/4; on /3 /4 2 1
+        crawl /index; requests /index /2 /3 /index
+        confirm; crawl FHCRAWL_RECHECK=; exports 6:updated=edited; verdict complete""",
     "an entry that moves to a page that was read is found": """
         on /2 /index 6 4 next:/2; on /2 /2 3 2 next:/3; on /2 /3 1; crawl /index; has 1 2 3 4 5 6
         verdict lossy paged""",
