@@ -183,10 +183,13 @@ class Confirm(Recheck):
 
     :param agrees: whether the pages before it agree with their earlier reading; None if one was not read
     :param left: id of the document with which the next crawl continues
+    :param pushed: digests of the ids that the pages before it have lost since their earlier readings, and
+        that none has shown since
     """
 
     agrees: bool | None = True
     left: int | None = None
+    pushed: frozenset[bytes] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,12 @@ FOUND = {
     "an entry that moves to a page that was read is found": """
         on /2 /index 6 4 next:/2; on /2 /2 3 2 next:/3; on /2 /3 1; crawl /index; has 1 2 3 4 5 6
         verdict lossy paged""",
+    "an entry that deletions hide from both readings is found": """
+        on /2 /index 5 4 next:/2; on /2 /2 3 2 next:/3; on /2 /3 1
+        on /3 /index 8 7 next:/2; on /3 /2 5 4 next:/3; on /3 /3 3 2 next:/4; on /3 /4 1
+        on /3 on /2 /2 3 2 next:/3; on /3 on /2 /3 1
+        crawl /index; requests /index /2 /3 /index /2 /3; has 1 3 4 5 6 7 8; verdict lossy paged
+        crawl FHCRAWL_RECHECK=; has 1 2 3 4 5 6 7 8; crawl FHCRAWL_RECHECK=; verdict complete""",
     "new entries that push others back are no difference": """
         on /3 /index 7 6 next:/2; on /3 /2 5 4 next:/3; on /3 /3 3 2 next:/4; on /3 /4 1
         crawl /index; has 1 2 3 4 5 6 7; verdict complete""",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.crawling.context import Confirm
 from fhcrawl.logical_feed import Role
+from fhcrawl.logical_feed.absences import ids_of
 from fhcrawl.logical_feed.confirmation import Confirmation, agree
 from fhcrawl.logical_feed.results import is_of_host
 from fhcrawl.spiders.stages.checks import Checks
@@ -73,28 +74,31 @@ class Confirmations(Checks):
         if failure is not None:
             task = replace(task, agrees=None)
         elif task.agrees and result is not None:
-            task = replace(task, agrees=self._agrees(result, earlier))
+            task = self._compared(task, result, earlier)
         is_over = failure is not None and is_of_host(failure)
         following = [] if is_over else [*self._request(feed, task, context.documents + 1)]
         if not following:
             self._conclude(feed, task)
         yield from following
 
-    # A page that newer ones have pushed entries to shows only known ones.
-    def _agrees(self, result: DocumentResult, earlier: EarlierReading | None) -> bool:
+    # What newer entries have pushed off a page is known, and on a later one, except for the last page.
+    def _compared(self, task: Confirm, result: DocumentResult, earlier: EarlierReading | None) -> Confirm:
         fetch, held = result.fetch, result.held
         if earlier is None or held is None or not agree(earlier.encoded, held):
-            return False
+            return replace(task, agrees=False)
+        lost = ids_of(earlier.encoded) if task.following else ()
+        task = replace(task, pushed=task.pushed.union(lost).difference(ids_of(held)))
         new_ids = [version.id for version in result.versions if not earlier.had_id(version)]
         if not new_ids or fetch.role is Role.SUBSCRIPTION:
-            return True
-        return self._store.entries.find_winners(fetch.feed, new_ids, fetch.latest).keys() >= set(new_ids)
+            return task
+        known_ids = self._store.entries.find_winners(fetch.feed, new_ids, fetch.latest).keys()
+        return replace(task, agrees=known_ids >= set(new_ids))
 
     def _conclude(self, feed: FeedCrawl, task: Confirm) -> None:
         if task.agrees is None or not self._store.documents.read_pages(feed.url):
             return
         known = self._store.feeds.read_confirmation(feed.url) or Confirmation()
-        if not task.agrees:
+        if not task.agrees or (task.pushed and task.left is None):
             known = known.after_difference(now())
             logger.info("%s: its pages have changed since they were read", feed.url)
         elif task.left is not None:
