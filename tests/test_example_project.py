@@ -141,7 +141,7 @@ def test_subclass_has_requests_and_items_of_its_own(example: Installed, feeds: F
     [
         (
             ("-a", "fed=x"),
-            "There is no argument fed; valid arguments: deltafetch_reset, due, feed, feeds, ids, most,",
+            "There is no argument fed; valid arguments: archive, deltafetch_reset, due, feed, feeds,",
         ),
         (("-a", "feed=x"), "error: x is not the URL of a feed"),
         (("-a", "feed=http://a.test/", "-s", "FHCRAWL_MAX_PAGES=x"), "FHCRAWL_MAX_PAGES must be a number"),

@@ -73,7 +73,7 @@ REFUSED = {
     "crawl history -a feed=example.org/feed": "use https://example.org/feed",
     "crawl history -a feed=ftp://example.org/feed": "is not the URL of a feed",
     "crawl history -a feeds=missing.txt": "Cannot read the list of feeds missing.txt",
-    "crawl history -a fed=http://127.0.0.1/": "There is no argument fed; valid arguments: deltafetch_reset,",
+    "crawl history -a fed=http://127.0.0.1/": "There is no argument fed; valid arguments: archive,",
     "crawl history -a feed=http://ann:s3cret@127.0.0.1/": "use http://127.0.0.1/ with HTTPAUTH_USER",
     f"{FEED} --json -o -:csv": "--json and -o - both write to stdout",
     f"{FEED} --json --dry-run": "--json and --dry-run both write to stdout",

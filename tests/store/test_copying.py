@@ -1,6 +1,8 @@
 """A store that is copied to another database, and back."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,15 +29,16 @@ def crawled(server: FeedServer, project: Project) -> list[str]:
     return feeds
 
 
-def told(project: Project, *options: str) -> tuple[str, str]:
+def told(project: Project, *options: str) -> tuple[list[dict[str, Any]], str]:
     exported = project.scrapy("export", "-o", "-:jsonl", *options)
     assert exported.returncode == 0, exported.stderr
-    return project.scrapy("feeds", "--json", *options).stdout, exported.stdout
+    feeds = json.loads(project.scrapy("feeds", "--json", *options).stdout)
+    return [{**feed, "stated": ""} for feed in feeds], exported.stdout
 
 
 def test_copy_and_back_has_the_same_feeds(server: FeedServer, project: Project, crawled: list[str]) -> None:
     before = told(project)
-    assert [len(before[0]) > 100, before[1].count("\n")] == [True, 6]
+    assert [len(before[0]), before[1].count("\n")] == [3, 6]
     there = f"sqlite:///{project.folder / 'there.sqlite'}"
     done = project.scrapy("copystore", there)
     assert (done.returncode, done.stdout) == (0, "3 feeds, 5 documents, 7 entries copied\n"), done.stderr

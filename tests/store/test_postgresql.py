@@ -258,8 +258,9 @@ def test_changes_are_looked_up_entry_by_entry_without_statistics(database: Datab
         )
         orders = ", ".join(ORDER)
         connection.exec_driver_sql(
-            f"INSERT INTO entries (feed_id, id, digest, details, {orders}) "
-            "SELECT 1, 'e' || n, md5(n::text), '{}', 0, '', 0, 1, 0, n FROM generate_series(1, 8000) n"
+            f"INSERT INTO entries (feed_id, id, digest, details, first_seen, fetched, {orders}) "
+            "SELECT 1, 'e' || n, md5(n::text), '{}', '', '', 0, '', 0, 1, 0, n "
+            "FROM generate_series(1, 8000) n"
         )
         connection.exec_driver_sql("INSERT INTO changes (feed_id, id) SELECT 1, id FROM entries")
     with store._database.lookup() as connection:
