@@ -23,7 +23,8 @@ class Command(command.Command):
     usage = "URL"
     description = (
         "Copy the entire store (FHCRAWL_STORE_URL) to an empty database, from SQLite to PostgreSQL or "
-        "back. Run it only while no crawl is running."
+        "back. Crawls may run meanwhile: the copy has the state of the store when copying began. What was "
+        "not exported then is also exported by the next crawl that uses the copy."
     )
     examples = (
         "fhcrawl copystore postgresql:///fhcrawl",

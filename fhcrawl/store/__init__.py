@@ -128,7 +128,10 @@ class Store:
             execute(connection, "UPDATE store SET runs = runs")
 
     def copy_to(self, target: Store) -> dict[str, int]:
-        """Copy everything to an empty store; return the number of rows by table."""
+        """Copy everything to an empty store, as it is when this begins; return the number of rows by table.
+
+        Both stores then have the same changes to export.
+        """
         with self._database.snapshot() as source, target._database.transaction() as destination:
             return database.copy_rows(source, destination, self.place)
 

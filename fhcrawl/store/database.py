@@ -10,7 +10,15 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.store import opening, schema
-from fhcrawl.store.statements import POSTGRESQL, ROWS_AT_ONCE, assigned, execute, execute_all, insertion
+from fhcrawl.store.statements import (
+    POSTGRESQL,
+    ROWS_AT_ONCE,
+    assigned,
+    execute,
+    execute_all,
+    insertion,
+    stream,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -156,9 +164,9 @@ def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, i
 
 def _copy_table(source: Connection, target: Connection, table: Table) -> int:
     insert = insertion(table.name, table.columns.keys())
-    rows = execute(source, f"SELECT * FROM {table.name}", at_once=ROWS_AT_ONCE).mappings()
-    for batch in rows.partitions(ROWS_AT_ONCE):
-        execute_all(target, insert, batch)
+    with stream(source, f"SELECT * FROM {table.name}", {}) as rows:
+        for batch in rows.partitions(ROWS_AT_ONCE):
+            execute_all(target, insert, [row._asdict() for row in batch])
     column = table.autoincrement_column
     if target.dialect.name == POSTGRESQL and column is not None:
         # The next row gets the number after the greatest one.

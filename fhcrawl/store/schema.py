@@ -1,7 +1,6 @@
 """The schema of the store: its tables, its views, and the migration from older versions.
 
-Every change of a table or a view needs a new `VERSION`. Until the first release, that is all: a store with
-another version is refused. From then on, a change also needs a step in `STEPS`.
+Every change of a table or a view needs a new `VERSION` and a step in `STEPS`: see CONTRIBUTING.md.
 """
 
 from __future__ import annotations
@@ -24,11 +23,10 @@ from sqlalchemy import Text as AnyText
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed.chain import EARLIEST_WALK
 from fhcrawl.reasons import ReasonKind
+from fhcrawl.store.leases import living_owner
 from fhcrawl.store.statements import POSTGRESQL, SQLITE, execute
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sqlalchemy import Connection
 
 # Strings are compared character by character, as in SQLite, and not by the order of a language.
@@ -508,10 +506,10 @@ def create_views(connection: Connection) -> None:
 
 # Of the tables and the views.
 VERSION = 8
-# Each step changes the tables of one version, its key, into those of the next. The views are dropped before
-# the steps and created again after them, so the step for a change of a view does nothing. Released steps
-# never change.
-STEPS: dict[int, Callable[[Connection], None]] = {}
+# Each step is the SQL (`fhcrawl.store.statements`) that changes the tables of one version, its key, into
+# those of the next. The views are dropped before the steps and created again after them, so the step for a
+# change of a view is empty. Released steps never change. Versions before the first step are refused.
+STEPS: dict[int, tuple[str, ...]] = {}
 # An arbitrary number for the lock of the processes that prepare one store at the same time.
 POSTGRESQL_LOCK = 5005
 
@@ -534,10 +532,12 @@ def prepare(connection: Connection) -> None:
         create_views(connection)
         execute(connection, "INSERT INTO store VALUES (:version, 0, 0)", {"version": VERSION})
     elif version < VERSION:
+        _require_no_crawl(connection)
         for name in VIEWS:
             execute(connection, f"DROP VIEW IF EXISTS {name}")
         for number in range(version, VERSION):
-            STEPS[number](connection)
+            for statement in STEPS[number]:
+                execute(connection, statement)
         create_views(connection)
         execute(connection, "UPDATE store SET schema_version = :version", {"version": VERSION})
 
@@ -548,9 +548,24 @@ def _version(connection: Connection) -> int | None:
     version: int | None = execute(connection, "SELECT schema_version FROM store").scalar()
     if version is None:
         raise StoreError("The store was not created completely and is empty: delete it")
-    if version > VERSION or not STEPS.keys() >= set(range(version, VERSION)):
+    if version > VERSION:
         raise StoreError(
-            f"The store has schema version {version}, but this version of fhcrawl supports only {VERSION}: "
-            f"use the fhcrawl that wrote it, or set FHCRAWL_STORE_URL to another place"
+            f"The store was written by a newer version of fhcrawl (schema version {version}; this one "
+            f"supports {VERSION}): upgrade fhcrawl, or set FHCRAWL_STORE_URL to another place"
+        )
+    if not STEPS.keys() >= set(range(version, VERSION)):
+        raise StoreError(
+            f"The store was written by a version of fhcrawl that is too old (schema version {version}): use"
+            " that version, or set FHCRAWL_STORE_URL to a new store"
         )
     return version
+
+
+# A crawl of an older version would continue to write rows as that version has them.
+def _require_no_crawl(connection: Connection) -> None:
+    run_ids = execute(connection, "SELECT id FROM runs").scalars().all()
+    if owner := next(filter(None, (living_owner(connection, run) for run in run_ids)), None):
+        raise StoreError(
+            f"The store must be migrated to this version of fhcrawl, but a crawl by an older one is running"
+            f" ({owner}): wait until it has ended"
+        )

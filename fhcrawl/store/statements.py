@@ -13,6 +13,7 @@ written so:
 - `UNIX_TIME()`: seconds since 1970 by the clock of the database
 - `UTF8(:octets)`: text from octets in UTF-8
 - `JSON_LIST(x)`: the values of some rows as a JSON list
+- `COLLATE "C"`, `BIGINT`: for columns of the type `Text` or `Number` in `fhcrawl.store.schema`
 - `MEMBERS(x) AS y`, `MEMBER(y, name)`: the objects in a JSON list as rows, and their members
 """
 
@@ -50,6 +51,8 @@ MACROS = {
         (r"KEYS?\((:?[\w.]+)\)", r"\1"),
         (r"= ANY\((:\w+)\)", r"IN (SELECT value FROM json_each(\1))"),
         (r"FOR UPDATE", ""),
+        (r' COLLATE "C"', ""),
+        (r"BIGINT", "INTEGER"),
         (r"UNIX_TIME\(\)", "CAST(strftime('%s', 'now') AS INTEGER)"),
         (r"IS NOT DISTINCT FROM", "IS"),  # SQLite has had it since 3.39
         (r"UTF8\((:\w+)\)", r"CAST(\1 AS TEXT)"),

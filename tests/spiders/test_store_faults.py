@@ -135,7 +135,7 @@ def make_newer(path: Path) -> None:
     [
         (cut_off, "malformed); restore a backup"),
         (overwrite, "file is not a database); check FHCRAWL_STORE_URL; if it is right, restore a backup"),
-        (make_newer, "schema version 99, but this version of fhcrawl supports only"),
+        (make_newer, "by a newer version of fhcrawl (schema version 99; this one supports "),
     ],
     ids=["cut off", "no database", "newer schema"],
 )
