@@ -1,13 +1,15 @@
 """A store that is copied to another database, and back."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fhcrawl.store import Store
-from tests.databases import new_database
+from fhcrawl.store import Store, database, schema
+from tests.databases import Database, new_database
+from tests.engine import Engine
 from tests.feeds import E, atom
 from tests.projects import Project
 from tests.server import FeedServer
@@ -100,3 +102,42 @@ def test_copy_that_fails_leaves_nothing(project: Project) -> None:
         assert "Traceback" not in done.stderr
         assert there.rows("SELECT id FROM entries") == []
         assert there.rows("SELECT runs FROM store") == [(0,)]
+
+
+def test_copy_during_a_crawl_has_the_state_of_its_beginning(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = "http://example.org/feed"
+
+    def crawl(store_url: str, *ids: str, export: bool = True) -> list[tuple[str, str]]:
+        engine = Engine(store_url, {feed: atom([E(name) for name in ids], head="<fh:complete/>")})
+        if not export:
+            engine.crawl_only(feed)
+            return []
+        return sorted((change["id"], change["change"]) for change in engine.crawl(feed) or [])
+
+    def rows(store_url: str) -> list[list[Any]]:
+        tables = (table.name for table in schema.metadata.sorted_tables)
+        return [sorted(Database(store_url).rows(f"SELECT * FROM {name}"), key=repr) for name in tables]
+
+    crawl(url, "1", "2")
+    crawl(url, "2", "3", export=False)
+    before = rows(url)
+    copy_table, exported = database._copy_table, []
+
+    def copy_after_crawl(source: Any, target: Any, table: Any) -> int:
+        # The next table is copied after a crawl that has exported what is pending.
+        if table is schema.runs:
+            exported.extend(crawl(url, "2", "4"))
+        return copy_table(source, target, table)
+
+    monkeypatch.setattr(database, "_copy_table", copy_after_crawl)
+    with new_database() as copy:
+        with closing(Store.open(url)) as store, closing(Store.open(copy.url)) as target:
+            store.copy_to(target)
+        assert rows(copy.url) == before
+        # Deleted: 1, and 3 before it was exported.
+        assert exported == [("1", "deleted"), ("4", "new")]
+        # The copy does not know that the original has exported 1.
+        assert crawl(copy.url, "2", "3") == [("1", "deleted"), ("3", "new")]
+        assert crawl(url, "2", "4") == crawl(copy.url, "2", "3") == []
