@@ -96,8 +96,8 @@ def test_crawl_keeps_its_store_in_postgresql(postgresql_url: str, home: Path, se
 def test_store_is_moved_to_postgresql_and_back(postgresql_url: str, home: Path, server: FeedServer) -> None:
     store = empty_store(postgresql_url)
     shell.run("fhcrawl crawl https://example.org/blog.atom", home, server, _control())
-    for begin in ("fhcrawl copystore", "FHCRAWL_STORE_URL="):
-        printed = run("howto/postgresql", begin, home, server, {LOCAL: f"'{store}'"})
+    for begin in ("fhcrawl copystore postgresql:", "FHCRAWL_STORE_URL="):
+        printed = run("howto/move", begin, home, server, {LOCAL: f"'{store}'"})
         assert printed.startswith("1 feed, 2 documents, 1 entry copied")
     assert Database(f"sqlite:///{home}/copy.sqlite").rows("SELECT count(*) FROM live_entries") == [(1,)]
 
