@@ -5,6 +5,7 @@ reports it; in CI (CI is set) they fail.
 """
 
 import base64
+import importlib.util
 import os
 import shutil
 from collections.abc import Iterator
@@ -13,15 +14,12 @@ from typing import Any
 
 import pytest
 from _pytest.terminal import TerminalReporter
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.support.wait import WebDriverWait
 
 PROGRAMS = ("chromium", "chromedriver")
 PATIENCE = 60  # seconds
 LEFT_OUT = (
-    "The tests of the report in a browser were left out: there is no chromium with chromedriver here "
-    "(Debian's packages chromium and chromium-driver)"
+    "The tests of the report in a browser were left out: chromium, chromedriver or selenium is missing "
+    "(Debian's packages chromium and chromium-driver; pip install -e '.[test-all]')"
 )
 # No requests to the network.
 FLAGS = (
@@ -32,7 +30,7 @@ FLAGS = (
 
 
 def is_missing() -> bool:
-    return not all(shutil.which(program) for program in PROGRAMS)
+    return not all(map(shutil.which, PROGRAMS)) or importlib.util.find_spec("selenium") is None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -50,12 +48,15 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
 
 class Browser:
     def __init__(self, profile: Path) -> None:
+        from selenium import webdriver
+        from selenium.webdriver.chrome.service import Service
+
         options = webdriver.ChromeOptions()
         for flag in (*FLAGS, f"--user-data-dir={profile}"):
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         options.binary_location = str(shutil.which("chromium"))
-        self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+        self.driver: Any = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
 
     def open(self, path: Path, width: int = 1100, dark: bool = False, fragment: str = "") -> None:
         screen = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
@@ -64,6 +65,8 @@ class Browser:
         self.cdp("Emulation.setEmulatedMedia", {"media": "", "features": [theme]})
         self.driver.get("about:blank")
         self.driver.get(f"{path.as_uri()}{fragment}")
+        from selenium.webdriver.support.wait import WebDriverWait
+
         # ChromeDriver may be satisfied with the page before.
         complete = "return document.readyState == 'complete' && location.protocol == 'file:'"
         WebDriverWait(self.driver, PATIENCE).until(lambda driver: driver.execute_script(complete))
@@ -79,8 +82,7 @@ class Browser:
 
         :param kind: browser (what the console states) or performance (what was sent)
         """
-        # selenium gives it no types.
-        logged: list[dict[str, Any]] = self.driver.get_log(kind)  # type: ignore[no-untyped-call]
+        logged: list[dict[str, Any]] = self.driver.get_log(kind)
         return logged
 
     def pdf(self) -> bytes:
@@ -90,7 +92,7 @@ class Browser:
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     if is_missing():
-        pytest.fail("There is no chromium with chromedriver, and CI has to have one")
+        pytest.fail(LEFT_OUT)
     opened = Browser(tmp_path_factory.mktemp("profile"))
     yield opened
     opened.driver.quit()

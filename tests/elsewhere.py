@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-import boto3
-
 from tests.projects import ROOT
+from tests.servers import library
 
 USER, PASSWORD = "ann", "hidden-s3cret"
 BUCKET = "bucket"
+LIBRARIES = {"s3": ("boto3", "moto.moto_server"), "ftp": ("pyftpdlib",)}
 
 
 @dataclass
@@ -51,6 +51,8 @@ def serving(kind: str, folder: Path, dies_after: int | None = None) -> Iterator[
     :param folder: what FTP serves; S3 begins with an empty bucket
     :param dies_after: octets of an upload; None: it lives
     """
+    for name in LIBRARIES[kind]:
+        library(name)
     more = () if dies_after is None else (str(dies_after),)
     command = [sys.executable, "-m", "tests.elsewhere", kind, str(folder), *more]
     with subprocess.Popen(
@@ -66,7 +68,7 @@ def _place(kind: str, port: int, folder: Path) -> Place:
     if kind == "ftp":
         return Place(f"ftp://{USER}:{PASSWORD}@127.0.0.1:{port}", {}, folder)
     endpoint, region = f"http://127.0.0.1:{port}", "us-east-1"
-    client = boto3.client(
+    client = library("boto3").client(
         "s3",
         endpoint_url=endpoint,
         region_name=region,

@@ -1,12 +1,13 @@
 """Servers of the tests' own that last for all: PostgreSQL, whatever the stores are on, Redis, WordPress."""
 
 import contextlib
+import importlib
 import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import pytest
 
@@ -24,6 +25,14 @@ def leave_out(why: str) -> NoReturn:
     if os.environ.get("CI"):
         pytest.fail(why)
     pytest.skip(why)  # Not in CI: a machine without the server runs the other tests; `-ra` lists these.
+
+
+def library(name: str) -> Any:
+    """Import a module of a package of the extra `test-all`; leave out the test without it."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        leave_out(f"{error.name} is not installed: pip install -e '.[test-all]'")
 
 
 @contextlib.contextmanager

@@ -40,7 +40,7 @@ from fhcrawl.exceptions import ArgumentError, ExportError, FhcrawlError
 from fhcrawl.logical_feed import FAILED, WORDS
 from fhcrawl.reporting.summary import failures
 from fhcrawl.utils.clock import now
-from fhcrawl.utils.text import LONGEST_SENTENCE, printable
+from fhcrawl.utils.text import LONGEST_SENTENCE, how_to_install, printable
 from fhcrawl.warc import Placeholders, check_template
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ NO_ADDON = (
     "ADDONS = {'fhcrawl.Addon': 500}"
 )
 
-NO_POSTS = "--from-sitemap needs trafilatura: run pip install '.[posts]' in the folder of fhcrawl's source"
+NO_POSTS = f"--from-sitemap requires trafilatura: {how_to_install('posts', 'trafilatura lxml_html_clean')}"
 
 
 class Command(command.Command, crawl.Command):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from fhcrawl.commands import print_lines, print_refused
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
-from fhcrawl.utils.text import numbered
+from fhcrawl.utils.text import how_to_install, numbered
 
 if TYPE_CHECKING:
     import argparse
@@ -35,9 +35,8 @@ class Command(command.Command):
 
             from fhcrawl import cluster
         except ModuleNotFoundError as error:
-            raise ArgumentError(
-                "scrapy-redis is not installed; run pip install 'fhcrawl[cluster]'"
-            ) from error
+            install = how_to_install("cluster", "scrapy-redis 'psycopg[binary]'")
+            raise ArgumentError(f"The command requires scrapy-redis: {install}") from error
         server = cluster.connect(self.settings)
         requested = subscriptions.from_words(args, self.settings.getbool(subscriptions.LISTED_FILES))
         self.exitcode = print_refused(requested.refused)

@@ -42,7 +42,7 @@ from fhcrawl.items import (
     ORIGINAL,
     STORED_TIMES,
 )
-from fhcrawl.utils.text import escaped
+from fhcrawl.utils.text import escaped, how_to_install
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -447,7 +447,7 @@ ARROW_KINDS = {
     **dict.fromkeys(("authors", "categories", FORMER_IDS), "list"),
     "enclosures": "enclosures",
 }
-NEEDS = "Parquet requires pyarrow: run pip install pyarrow"
+NEEDS = f"Parquet requires pyarrow: {how_to_install('parquet', 'pyarrow')}"
 MICROSECONDS = 6  # digits
 # Limits of a row group, which is kept in memory: this many entries, or this many characters and one entry.
 ROWS_AT_ONCE = 10_000

@@ -17,6 +17,7 @@ from sqlalchemy.exc import ArgumentError as UrlError
 
 from fhcrawl.exceptions import ArgumentError, StoreError
 from fhcrawl.store.statements import IF_DAMAGED, POSTGRESQL, SQLITE
+from fhcrawl.utils.text import how_to_install
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
@@ -44,7 +45,7 @@ ADVICE = {
     "malformed": IF_DAMAGED,
     "unable to open": "create its folder, or set FHCRAWL_STORE_URL to another place",
 }
-NO_DRIVER = "run pip install '.[postgres]' in the folder of fhcrawl's source"
+NO_DRIVER = how_to_install("postgres", "'psycopg[binary]'")
 OTHER_ADVICE = "fix it, or set FHCRAWL_STORE_URL to another place"
 POSTGRESQL_DRIVER = "postgresql+psycopg"
 # PostgreSQL 14 and later, unless built without lz4: it compresses long texts in a fraction of the time.

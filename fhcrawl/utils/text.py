@@ -26,6 +26,11 @@ def numbered(number: int, singular: str, plural: str) -> str:
     return f"{number:,} {singular if number == 1 else plural}"
 
 
+def how_to_install(extra: str, packages: str) -> str:
+    """Return how to install an extra of fhcrawl; `packages` are the names of its packages, for pipx."""
+    return f"run pip install 'fhcrawl[{extra}]', or with pipx: pipx inject fhcrawl {packages}"
+
+
 def escaped(text: str) -> str:
     """Return text with unprintable characters escaped as in Python: `\\x1b`."""
     if text.isprintable():

@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.exceptions import ArgumentError
+from fhcrawl.utils.text import how_to_install
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,12 +28,11 @@ READ = re.compile(r"\.w?arc(?:\.gz)?(?:\.open)?$")
 BEGINS = re.compile(rb"WARC/|[a-z]+:\S* \S+ \d{14} |filedesc:|\x1f\x8b", re.IGNORECASE)
 BEGIN_OCTETS = 4096
 GZIP_ONLY = zlib.MAX_WBITS | 16
-NEEDED = "needs warcio: run pip install '.[warc]' in the folder of fhcrawl's source"
 
 
 def _check_library(option: str) -> None:
     if importlib.util.find_spec("warcio") is None:
-        raise ArgumentError(f"{option} {NEEDED}")
+        raise ArgumentError(f"{option} requires warcio: {how_to_install('warc', 'warcio')}")
 
 
 class Placeholders(dict[str, Any]):

@@ -139,4 +139,5 @@ def test_parquet_without_pyarrow_is_a_sentence(project: Project, monkeypatch: py
     for line in ("crawl history -o x.parquet", "crawl other -O x:parquet", "export -o x.parquet"):
         done = project.scrapy(*line.split())
         assert done.returncode == 2
-        assert done.stderr.endswith("error: Parquet requires pyarrow: run pip install pyarrow\n")
+        install = "run pip install 'fhcrawl[parquet]', or with pipx: pipx inject fhcrawl pyarrow"
+        assert done.stderr.endswith(f"error: Parquet requires pyarrow: {install}\n")

@@ -7,9 +7,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import pandas as pd
-import polars as pl
 import pytest
 
 from fhcrawl.exporters.rows import (
@@ -22,6 +19,9 @@ from fhcrawl.exporters.rows import (
     XmlItemExporter,
 )
 from fhcrawl.items import FIELDS
+from tests.servers import library
+
+pytestmark = pytest.mark.slow("needs DuckDB, pandas and polars")
 
 EXPORTERS: dict[str, Any] = {
     "jsonl": JsonLinesItemExporter,
@@ -74,7 +74,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def with_duckdb(path: Path) -> list[dict[str, Any]]:
-    cursor = duckdb.execute(f"SELECT * FROM '{path}'")
+    cursor = library("duckdb").execute(f"SELECT * FROM '{path}'")
     names = [column[0] for column in cursor.description or ()]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
@@ -83,15 +83,15 @@ def with_duckdb(path: Path) -> list[dict[str, Any]]:
 ALL: dict[str, Any] = {"infer_schema_length": None}
 READERS: dict[str, Callable[[Path], Any]] = {
     **{f"duckdb {name}": with_duckdb for name in ("jsonl", "json", "csv", "parquet")},
-    "pandas jsonl": lambda path: pd.read_json(path, lines=True).to_dict("records"),
-    "pandas json": lambda path: pd.read_json(path).to_dict("records"),
-    "pandas csv": lambda path: pd.read_csv(path).to_dict("records"),
-    "pandas parquet": lambda path: pd.read_parquet(path).to_dict("records"),
-    "pandas xml": lambda path: pd.read_xml(path, parser="lxml").to_dict("records"),
-    "polars jsonl": lambda path: pl.read_ndjson(path, **ALL).to_dicts(),
-    "polars json": lambda path: pl.read_json(path, **ALL).to_dicts(),
-    "polars csv": lambda path: pl.read_csv(path, **ALL).to_dicts(),
-    "polars parquet": lambda path: pl.read_parquet(path).to_dicts(),
+    "pandas jsonl": lambda path: library("pandas").read_json(path, lines=True).to_dict("records"),
+    "pandas json": lambda path: library("pandas").read_json(path).to_dict("records"),
+    "pandas csv": lambda path: library("pandas").read_csv(path).to_dict("records"),
+    "pandas parquet": lambda path: library("pandas").read_parquet(path).to_dict("records"),
+    "pandas xml": lambda path: library("pandas").read_xml(path, parser="lxml").to_dict("records"),
+    "polars jsonl": lambda path: library("polars").read_ndjson(path, **ALL).to_dicts(),
+    "polars json": lambda path: library("polars").read_json(path, **ALL).to_dicts(),
+    "polars csv": lambda path: library("polars").read_csv(path, **ALL).to_dicts(),
+    "polars parquet": lambda path: library("polars").read_parquet(path).to_dicts(),
 }
 
 
@@ -120,11 +120,12 @@ def test_export_is_read_with_all_columns_and_rows(folder: Path, reader: str) -> 
 def test_times_of_parquet_are_computed_with(folder: Path) -> None:
     path = folder / "out.parquet"
     sql = f"SELECT year(published), epoch(updated - published) FROM '{path}' WHERE id = 'last'"
-    assert duckdb.execute(sql).fetchall() == [(2003, pytest.approx(DAY_LATER - 0.123456))]
-    frame = pd.read_parquet(path)
+    assert library("duckdb").execute(sql).fetchall() == [(2003, pytest.approx(DAY_LATER - 0.123456))]
+    frame = library("pandas").read_parquet(path)
     assert frame["published"].iloc[-1] == TIME
     assert frame["published"].dt.year.iloc[-1] == TIME.year
     assert (frame["updated"] - frame["published"]).iloc[-1].total_seconds() == DAY_LATER - 0.123456
+    pl = library("polars")
     table = pl.read_parquet(path)
     assert table.schema["published"] == pl.Datetime("us", "UTC")
     assert table["published"][-1] == TIME
@@ -139,5 +140,5 @@ def test_time_that_a_pipeline_has_replaced_is_null_in_parquet() -> None:
     exporter.export_item({"published": "0001-01-01T00:00:00Z", "updated": 1})
     exporter.finish_exporting()
     file.seek(0)
-    found = pl.read_parquet(file).rows()
+    found = library("polars").read_parquet(file).rows()
     assert found == [(None, TIME), (datetime(1, 1, 1, tzinfo=timezone.utc), None)]

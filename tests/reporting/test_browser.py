@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
 
 from tests.browser import Browser
 from tests.servers import leave_out
 
+# As selenium's By and Keys have them.
+BY_CSS, BY_ID = "css selector", "id"
+TAB, ENTER = "\ue004", "\ue007"
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.any_store("what a browser makes of a report"),
@@ -78,27 +79,27 @@ def test_nothing_has_to_be_scrolled_sideways(browser: Browser, page: Path, width
 @nightly
 def test_link_leads_to_a_feed_whose_details_can_be_opened(browser: Browser, many: Path) -> None:
     browser.open(many)
-    link = browser.driver.find_elements(By.CSS_SELECTOR, ".missing a")[3]
+    link = browser.driver.find_elements(BY_CSS, ".missing a")[3]
     fragment = str(link.get_attribute("href")).partition("#")[2]
     link.click()
-    feed = browser.driver.find_element(By.ID, fragment)
+    feed = browser.driver.find_element(BY_ID, fragment)
     assert browser.run("return scrollY") > 500
-    feed.find_element(By.TAG_NAME, "summary").click()
-    assert feed.find_element(By.CSS_SELECTOR, ".chain .broken").is_displayed()
+    feed.find_element(BY_CSS, "summary").click()
+    assert feed.find_element(BY_CSS, ".chain .broken").is_displayed()
 
 
 @nightly
 def test_everything_can_be_done_from_the_keyboard(browser: Browser, few: Path) -> None:
     browser.open(few)
     keys = browser.driver.switch_to
-    keys.active_element.send_keys(Keys.TAB)
+    keys.active_element.send_keys(TAB)
     skip = keys.active_element
     assert (skip.text, skip.rect["height"] > 20) == ("Skip to the feeds", True)
-    skip.send_keys(Keys.ENTER)
+    skip.send_keys(ENTER)
     assert keys.active_element.get_attribute("id") == "feeds"
     visited: list[Any] = []
     for _ in range(200):
-        keys.active_element.send_keys(Keys.TAB)
+        keys.active_element.send_keys(TAB)
         if browser.run("return document.activeElement === document.body"):
             break
         visited.append(browser.run("return document.activeElement.textContent.trim()"))

@@ -9,7 +9,7 @@ from tests.projects import Project, Run
 from tests.server import FeedServer
 from tests.spiders.test_sitemaps import NAMESPACE, posts, publish
 
-pytestmark = pytest.mark.in_process
+pytestmark = [pytest.mark.in_process, pytest.mark.slow("needs trafilatura")]
 TEXT = "A paragraph of the post, which is long enough for anybody to see that it is the text of an article. "
 
 
@@ -197,4 +197,7 @@ def test_missing_extra_is_a_sentence(project: Project, monkeypatch: pytest.Monke
     )
     done = project.scrapy("crawl", "history", "http://localhost/feed", "--from-sitemap")
     assert done.returncode == 2
-    assert "needs trafilatura: run pip install '.[posts]'" in done.stderr
+    assert (
+        "requires trafilatura: run pip install 'fhcrawl[posts]', or with pipx: pipx inject fhcrawl trafil"
+        in done.stderr
+    )

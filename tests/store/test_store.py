@@ -68,7 +68,10 @@ def test_file_that_is_no_store_is_refused(tmp_path: Path, statements: str | None
 
 def test_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(StoreError, match=r"\); run pip install '\.\[postgres\]' in the folder of"):
+    with pytest.raises(
+        StoreError,
+        match=r"\); run pip install 'fhcrawl\[postgres\]', or with pipx: pipx inject fhcrawl 'psycopg\[",
+    ):
         Store.open("postgresql://127.0.0.1:9/x")
 
 
