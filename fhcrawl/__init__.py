@@ -1,4 +1,4 @@
-"""Reconstructs the complete history of web feeds (RFC 5005), and reports whether it is complete."""
+"""Crawls the complete history of web feeds and reports whether anything is missing."""
 
 from __future__ import annotations
 

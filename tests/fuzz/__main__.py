@@ -1,6 +1,6 @@
 """Fuzzing of every reader with atheris, one after the other.
 
-Run from the repository's root: pip install -e '.[test,fuzz]'; python -m tests.fuzz --minutes 10
+Run from the repository's root: pip install -e '.[test-all,fuzz]'; python -m tests.fuzz --minutes 10
 
 An input that raises anything but fhcrawl's own errors, or takes more than ten seconds or 1 GB, is kept in
 fuzz-findings/. When its cause is mended, it belongs in the reader's folder in tests/data/fuzz/, from where
