@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from tests.servers import leave_out
 FILES = sorted((DOCS / "deploy").iterdir())
 COMMAND = re.compile(r"\b(fhcrawl|scrapy) ((?:crawl|enqueue)\b[^;\"|]*)")
 OTHERS = {"MAX_IDLE_TIME_BEFORE_CLOSE"}
-FEEDS = [
+FEEDS: list[dict[str, Any]] = [
     {
         "verdict": "complete",
         "crawled": "2003-01-01T00:00:00Z",
@@ -33,7 +34,14 @@ FEEDS = [
     },
     {"verdict": "unknown", "crawled": None, "skipped": "leased"},
 ]
-NOTHING = {"reasons": [], "due": None, "subscribed": None, "entries": 1, "unexported": 0, "skipped": None}
+NOTHING: dict[str, Any] = {
+    "reasons": [],
+    "due": None,
+    "subscribed": None,
+    "entries": 1,
+    "unexported": 0,
+    "skipped": None,
+}
 
 
 def commands() -> Iterator[list[str]]:
@@ -67,7 +75,7 @@ def test_files_and_modules_exist() -> None:
     assert [name for name in (*copied, *modules) if not (ROOT / name).exists()] == []
 
 
-def jq(name: str, feeds: list[dict[str, object]]) -> str:
+def jq(name: str, feeds: list[dict[str, Any]]) -> str:
     if shutil.which("jq") is None:
         leave_out("jq is not installed")
     command = ["jq", "-crf", str(DOCS / "deploy" / name)]
@@ -82,8 +90,12 @@ def test_jq_counts_feeds() -> None:
     del line["time"]
     counts = {"feeds": 3, "failed": 2, "skipped": 1, "new": 3, "updated": 3, "deleted": 3, "unexported": 2}
     assert line == {**counts, "verdicts": {"complete": 2, "unknown": 1}}
-    metrics = dict(row.rsplit(" ", 1) for row in jq("metrics.jq", feeds).splitlines() if row[0] != "#")
-    assert metrics == {
+    rows = [
+        (row.split(" ")[0], row.split(" ")[1])
+        for row in jq("metrics.jq", feeds).splitlines()
+        if not row.startswith("#")
+    ]
+    assert dict(rows) == {
         'fhcrawl_feeds{verdict="complete"}': "2",
         'fhcrawl_feeds{verdict="incomplete"}': "0",
         'fhcrawl_feeds{verdict="lossy"}': "0",
