@@ -248,7 +248,6 @@ def _cells(row: Row) -> dict[str, object]:
     listed = (row.report.get("sitemap") or {}).get("listed")
     return {
         "Software": f"{name}, {row.feed.label}" if row.feed.label else name,
-        "Posts": row.true,
         "Read": row.got,
         "In its sitemap": listed or NONE,
         "From it": NONE if row.with_sitemap is None else row.with_sitemap,
@@ -257,7 +256,6 @@ def _cells(row: Row) -> dict[str, object]:
         "Requests": row.requests[0],
         "Again": row.requests[1],
         "First day": row.first,
-        "Verdict": row.verdict,
         **{change.value.capitalize(): _found(row, change) for change in Change},
         "Later": row.later or NONE,
     }
@@ -267,7 +265,7 @@ def _found(row: Row, change: Change) -> str:
     if change not in row.changed:
         return NONE
     found = row.absent if change is Change.DELETE else len(row.found.get(change, {}))
-    return f"{found} of {row.changed[change]}"
+    return f"{found}/{row.changed[change]}"
 
 
 def main() -> int:
