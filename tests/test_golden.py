@@ -102,4 +102,5 @@ def test_help(project: Project, golden: Callable[[str, str], None]) -> None:
     shown = [project.scrapy(name, "--help", COLUMNS="100").stdout for name in COMMANDS]
     # Python 3.13 names the argument once: `-o, --output FILE`.
     once = re.sub(r"(?m)^(  -\w) \S+, (--\S+ \S+)", r"\1, \2", "\n".join(shown))
+    once = once.replace(" (uses ipdb if installed)", "")  # since Scrapy 2.19
     golden("help.txt", "\n".join(" ".join(line.split()) for line in once.splitlines() if line.strip()) + "\n")
