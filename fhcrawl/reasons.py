@@ -9,62 +9,56 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # Advice that is too long for a line, or shared by several kinds.
-ALLOW = "nothing, unless you want it to be fetched: then add its host to FHCRAWL_ALLOWED_PRIVATE_HOSTS"
-BROKEN = "tell its publisher; the next run reads it again"
-ENDLESS = (
-    "nothing, if there are no older entries; otherwise run it again, because each run reads a few "
-    "more documents"
-)
-EXPORTED = "crawl the feed that it is an export of, or tell its publisher"
-HTTPS = "tell its publisher to use https: links; if you trust the connection, crawl the feed by its http: URL"
-LARGE = "if you trust it, raise the limit that is named, if it is a setting; otherwise tell its publisher"
-LIMITED = (
-    "raise the limit that is named, if it is a setting; the next run continues where the last one stopped"
-)
-LINKS = "tell its publisher, who knows which link is the right one"
-LOST = "see the log for which ones and why; tell its publisher; fhcrawl crawl --reset reads everything again"
-MISSING = "the next run tries again; if it stays missing, contact its publisher or look in a web archive"
-NETWORK = "the next run tries again; if that keeps failing, check the network and the host name"
-NO_DTD = "tell its publisher to replace the entities by their text: fhcrawl does not read DTDs"
-NO_MORE_PAGES = (
-    "nothing, if there are no older entries; otherwise tell its publisher that the server "
-    "has no page after this one"
-)
-NO_FEED = "check in a browser what is there; if it is no longer a feed, tell its publisher"
-NOT_NEWEST = (
-    "crawl the URL of the feed, not of an archive; if its link relations are reversed, "
-    "set reversed = true for it in a list of feeds"
-)
-ODD = "tell its publisher; the next run tries again"
-OLDER = "look for an older snapshot or for the feed's archives; the entries in between are missing"
-OURS = "find the error in the log and fix its cause; the next run reads it again"
-PLAIN = "crawl it often: all entries that are seen are kept; --web-archive adds what web archives have of it"
-PRIVATE = "set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, or set headers for the feed in a TOML list"
+ALLOW = "if you want it to be fetched, add its host to FHCRAWL_ALLOWED_PRIVATE_HOSTS"
+BROKEN = "tell the publisher; the next run tries again"
 CHALLENGE = (
-    "ask its publisher to exempt feeds, or your crawler by its USER_AGENT, from the challenge; "
+    "ask the publisher to exempt feeds, or your USER_AGENT, from the challenge; "
     "until then, the feed is requested once a day"
 )
-REFUSED = "ask its publisher for access"
-OFTENER = (
-    "subscribe to it, and run fhcrawl crawl --due every 15 minutes: a feed is due before all of its entries "
-    "have been replaced, if its server allows that"
-)
-ONLY_CAPTURES = (
-    "nothing, if the feed no longer exists: its entries from captures are kept; "
-    "otherwise the next run tries again"
-)
-PLATFORM = (
-    "crawl it without --no-platforms, and without platforms = false in a list, to read its older entries "
-    "(with --probe for numbered pages of unknown software)"
-)
 CUT_PERIOD = (
-    "nothing: its publisher shows only the newest entries of that period; web archives may have the others"
+    "nothing: the publisher shows only the newest entries of that period; web archives may have the others"
 )
-UNREAD = (
-    "check in a browser whether there is a feed at this URL; if not, correct the URL, "
-    "and remove a subscription to the wrong one with fhcrawl unsubscribe"
+ENDLESS = (
+    "nothing, if there are no older entries; otherwise run the crawl again: each run reads a few more "
+    "documents"
 )
+EXPORTED = "crawl the feed from which this one was exported, or tell the publisher"
+HTTPS = "tell the publisher to use https: links; if you trust the connection, crawl the feed by its http: URL"
+LARGE = "if you trust the publisher and the limit is a setting, raise it; otherwise tell the publisher"
+LIMITED = "the next run continues there; if the limit is a setting, you can raise it"
+LINKS = "tell the publisher, who knows which link is the right one"
+LOST = "see the log for details, and tell the publisher; fhcrawl crawl --reset reads everything again"
+MISSING = "the next run tries again; if it stays missing, contact its publisher or look in a web archive"
+NETWORK = "the next run tries again; if that keeps failing, check the network and the host name"
+NO_DTD = "tell the publisher to replace the entities with their text; fhcrawl does not read DTDs"
+NO_FEED = "open the URL in a browser; if it is no longer a feed, tell the publisher"
+NO_MORE_PAGES = (
+    "nothing, if there are no older entries; otherwise tell the publisher that the server has no page after "
+    "this one"
+)
+NOT_NEWEST = (
+    "crawl the URL of the feed, not of an archive; if its link relations are reversed, "
+    "set reversed = true in a list of feeds"
+)
+OFTENER = (
+    "subscribe to it and run fhcrawl crawl --due every 15 minutes: if the server allows it, a feed is then "
+    "requested before all of its entries have been replaced"
+)
+OLDER = "look for an older snapshot, or for the feed's archives"
+ONLY_CAPTURES = "nothing, if the feed no longer exists; otherwise the next run tries again"
+OURS = "find the error in the log and fix its cause; the next run tries again"
+PLAIN = "crawl it often, because fhcrawl keeps all entries; --web-archive adds those that web archives have"
+PLATFORM = (
+    "to read older entries, crawl it without --no-platforms and platforms = false; "
+    "if its software is unknown, add --probe"
+)
+PRIVATE = "set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, or set headers for the feed in a TOML list"
+REFUSED = "ask the publisher for access"
 SUBSCRIPTIONS = "save it to a file, and crawl the feeds that it lists: fhcrawl crawl --feeds FILE"
+UNREAD = (
+    "open the URL in a browser; if there is no feed, correct the URL, "
+    "and remove the wrong one with fhcrawl unsubscribe"
+)
 
 
 class Retry(Enum):
@@ -93,28 +87,25 @@ class ReasonKind(str, Enum):
     HTTP_401 = "http-401", PRIVATE
     HTTP_403 = "http-403", REFUSED
     HTTP_404 = "http-404", MISSING
-    HTTP_410 = "http-410", "look in a web archive: the document was removed permanently"
-    HTTP_429 = "http-429", "the next run continues after the pause that its server requires"
-    HTTP_451 = "http-451", "nothing can be done from here"
-    HTTP_5XX = "http-5xx", "the server has an error; the next run tries again"
+    HTTP_410 = "http-410", "look in a web archive"
+    HTTP_429 = "http-429", "the next run continues after the pause that the server requires"
+    HTTP_451 = "http-451", "nothing"
+    HTTP_5XX = "http-5xx", "the next run tries again"
     CHALLENGE = "challenge", CHALLENGE, Retry.NEVER
     TIMEOUT = "timeout", "the next run tries again; if the server is slow, raise DOWNLOAD_TIMEOUT"
     NO_HOST = "no-host", NETWORK
     NO_FILE = "no-file", "check its path and permissions"
     CONNECTION_REFUSED = "connection-refused", NETWORK
     DOWNLOAD_ERROR = "download-error", NETWORK
-    CUT_OFF = "cut-off", "the next run tries again; if it is always incomplete, tell its publisher"
+    CUT_OFF = "cut-off", "the next run tries again; if the response is always truncated, tell the publisher"
     ROBOTS_TXT = "robots-txt", REFUSED
     TOO_LARGE = "too-large", LARGE
-    REDIRECTS = "redirects", ODD
-    REFUSED_URL = (
-        "refused-url",
-        "nothing, unless you want it to be fetched: if you trust it, crawl that URL directly",
-    )
+    REDIRECTS = "redirects", BROKEN
+    REFUSED_URL = "refused-url", "if you trust that URL, crawl it directly"
     PRIVATE_ADDRESS = "private-address", ALLOW
     DOWNGRADE = "downgrade", HTTPS
-    IGNORED = "ignored", "check which of your middlewares drops the request"
-    EMPTY = "empty", ODD
+    IGNORED = "ignored", "check which middleware drops the request"
+    EMPTY = "empty", BROKEN
     HTML = "html", NO_FEED
     NOT_XML = "not-xml", NO_FEED
     NOT_JSON = "not-json", NO_FEED
@@ -125,17 +116,17 @@ class ReasonKind(str, Enum):
     NOT_WELL_FORMED = "not-well-formed", BROKEN
     UNRESOLVED_ENTITIES = "unresolved-entities", NO_DTD
     CONTRADICTORY_LINKS = "contradictory-links", LINKS
-    EMPTY_LINK = "empty-link", "tell its publisher: the oldest document should have no such link"
-    LOOP = "loop", "tell its publisher that the links form a loop; older documents cannot be found"
+    EMPTY_LINK = "empty-link", "tell the publisher; the oldest document should have no such link"
+    LOOP = "loop", "tell the publisher that the links form a loop; older documents cannot be found"
     REPEATS = "repeats", NO_MORE_PAGES
     CUT_PERIOD = "cut-period", CUT_PERIOD, Retry.NEVER
     EMPTY_ARCHIVES = "empty-archives", ENDLESS, Retry.NEVER
     LIMIT = "limit", LIMITED, Retry.SOON
-    MOVED = "moved", "run it again: the next run checks whether the chain still leads there"
-    NOT_CRAWLED = "not-crawled", "crawl it, or run fhcrawl crawl --due if it is subscribed", Retry.SOON
-    KNOWN = "known", "run it again: the next run continues from there", Retry.SOON
+    MOVED = "moved", "run the crawl again: it checks whether the chain still leads there"
+    NOT_CRAWLED = "not-crawled", "crawl it, or run fhcrawl crawl --due if you have subscribed to it", Retry.SOON
+    KNOWN = "known", "run the crawl again: it continues there", Retry.SOON
     PIPELINE_ERROR = "pipeline-error", OURS
-    STORE_ERROR = "store-error", "free up space for the store or fix it, then run it again"
+    STORE_ERROR = "store-error", "free up disk space or repair the store, then run the crawl again"
     ERROR = "error", OURS
     ENTRIES_LOST = "entries-lost", LOST, Retry.NEVER
     ENTRIES_MISSING = "entries-missing", EXPORTED, Retry.NEVER
@@ -144,7 +135,7 @@ class ReasonKind(str, Enum):
     BEGINS_LATER = "begins-later", OLDER
     PAGED = (
         "paged",
-        "run it again: each run reads all of its pages once more, at most FHCRAWL_CONFIRM_PAGES, until two "
+        "run the crawl again: each crawl reads up to FHCRAWL_CONFIRM_PAGES pages once more, until two "
         "readings agree",
         Retry.NEVER,
         False,

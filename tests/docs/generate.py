@@ -1,6 +1,6 @@
 """Writes the parts of pages that the code knows, such as settings: `python -m tests.docs.generate`.
 
-What stands between `<!-- generated: NAME ARGUMENT … -->` and `<!-- end -->` is what NAME returns.
+The text between `<!-- generated: NAME ARGUMENT … -->` and `<!-- end -->` is what NAME returns.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scrapy.settings import Settings, default_settings
 
 from fhcrawl import __main__, items, settings
 from fhcrawl.exporters.rows import PROFILES
-from fhcrawl.reasons import ReasonKind, Retry
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.validation import CHAIN_RULES, DOCUMENT_RULES
 from tests.projects import ROOT
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 DOCS = ROOT / "docs"
 GENERATED = re.compile(r"^<!-- generated: (\w+)(.*) -->\n(?:(?!<!-- g).*\n)*?<!-- end -->$", re.MULTILINE)
+# A row of a table of reasons, up to its last column.
+ROW = re.compile(r"^(\| `([a-z0-9-]+)` \| [^|]+ \|)", re.MULTILINE)
 # The options of Scrapy's that all commands have are described once.
 GLOBAL = "Global Options"
 
@@ -45,8 +47,9 @@ def generated(text: str) -> str:
     """Return the Markdown of a page with its generated parts as they should be."""
 
     def block(found: re.Match[str]) -> str:
-        begin = found[0].partition("\n")[0]
-        return f"{begin}\n\n{GENERATORS[found[1]](*found[2].split())}\n\n<!-- end -->"
+        begin, _, rest = found[0].partition("\n")
+        arguments = [rest] if found[1] == "advice" else found[2].split()
+        return f"{begin}\n\n{GENERATORS[found[1]](*arguments)}\n\n<!-- end -->"
 
     return GENERATED.sub(block, text)
 
@@ -183,10 +186,15 @@ def _described_fields(names: list[str]) -> str:
     return "\n".join(["| Field | Meaning |", "|---|---|", *rows])
 
 
-def advice(name: str) -> str:
-    kind = ReasonKind(name)
-    due = " The feed is due again at once." if kind.retry is Retry.SOON else ""
-    return f"What to do: {_escaped(kind.advice)}.{due}"
+def advice(table: str) -> str:
+    """Return the table of reasons with the advice for each in the last column."""
+    rows = [f"{row} {_sentences(ReasonKind(kind).advice)} |" for row, kind in ROW.findall(table)]
+    return "\n".join(["| Kind | What happened | What to do |", "|---|---|---|", *rows])
+
+
+def _sentences(text: str) -> str:
+    escaped = _escaped(text)
+    return f"{escaped[0].upper()}{escaped[1:]}."
 
 
 # -- rules of the check ---------------------------------------------------------------------------
