@@ -123,7 +123,7 @@ class ReasonKind(str, Enum):
     EMPTY_ARCHIVES = "empty-archives", ENDLESS, Retry.NEVER
     LIMIT = "limit", LIMITED, Retry.SOON
     MOVED = "moved", "run the crawl again: it checks whether the chain still leads there"
-    NOT_CRAWLED = "not-crawled", "crawl it, or run fhcrawl crawl --due if you have subscribed to it", Retry.SOON
+    NOT_CRAWLED = "not-crawled", "crawl it, or run fhcrawl crawl --due if it is subscribed", Retry.SOON
     KNOWN = "known", "run the crawl again: it continues there", Retry.SOON
     PIPELINE_ERROR = "pipeline-error", OURS
     STORE_ERROR = "store-error", "free up disk space or repair the store, then run the crawl again"

@@ -48,10 +48,8 @@ FHCRAWL_PROFILES: list[str] = []
 # Whether exports have the field `extensions`. This requires FHCRAWL_KEEP_XML_ENABLED. `--extensions` sets it.
 FHCRAWL_EXTENSIONS_ENABLED = False
 # Whether to write CSV for Excel and other spreadsheets: with a byte order mark, by which Excel recognises
-# UTF-8; with an apostrophe before cells that a spreadsheet would run as a formula; and with times in a format
-# that it recognises (`2003-12-13 18:30:02`, in UTC). Cells that begin with an apostrophe get another one, so
-# that removing the first one restores the original value. By default, Python's csv module reads the cells
-# back exactly as they are in the feed. `--excel` sets it.
+# UTF-8; with an apostrophe before cells that a spreadsheet would run as a formula, or that begin with one;
+# and with times that it recognises (`2003-12-13 18:30:02`, in UTC). `--excel` sets it.
 FHCRAWL_CSV_EXCEL_ENABLED = False
 
 # Names of fields that pipelines add to entries (`item.words = 12`), separated by commas. They are exported
@@ -63,14 +61,12 @@ FHCRAWL_ADDED_FIELDS: list[str] = []
 FHCRAWL_MAX_ARCHIVES = 100_000
 # Maximum number of pages (`next` links) fetched for a feed in a run. 0: no limit.
 FHCRAWL_MAX_PAGES = 1_000
-# Maximum time for a feed in a run, in seconds from its first request, including parsing. 0: no limit. With
-# the default, a daily run ends within a day, even if a server sends one byte at a time.
+# Maximum time for a feed in a run, in seconds from its first request, including parsing. 0: no limit.
 FHCRAWL_MAX_SECONDS = 24 * 60 * 60
 # Maximum number of octets read for a feed in a run, after decompression. It counts documents (with the base
 # URLs and authors that their entries inherit), redirects, captures in web archives, and everything that is
 # fetched again, but not captures in WARC files. Each run reads at least one document after the subscription
-# document. The store takes about twice as much space. 0: no limit. The default, 2 GiB, is four times the size
-# of a history of 100,000 entries of 5 KiB.
+# document. The store takes about twice as much space. 0: no limit.
 FHCRAWL_MAX_BYTES = 2 * 1024**3
 # Longest delay in seconds that a server may impose (`Retry-After`, `Crawl-delay`, a rate limit). If it
 # imposes a longer one, its documents are fetched in a later run. 0: no limit.
@@ -85,8 +81,7 @@ FHCRAWL_MAX_ENTRIES = 100_000
 FHCRAWL_READER_ENABLED = True
 # Maximum memory, in octets, that this process may use for a document. 0: no limit. Linux only.
 FHCRAWL_READER_MEMORY = 512 * 1024**2
-# Maximum CPU time, in seconds, that this process may use for a document. 0: no limit. 32 MiB take a few
-# seconds.
+# Maximum CPU time, in seconds, that this process may use for a document. 0: no limit.
 FHCRAWL_READER_TIMEOUT = 60
 
 # How often archives and pages that were read are requested again, because publishers may change them: the
@@ -147,8 +142,7 @@ FHCRAWL_LISTED_FILES_ENABLED = False
 # contain the placeholders of Scrapy's FEEDS, and `%(serial)05d`, the number of the file. If that is missing,
 # `-%(serial)05d` is inserted before the extension. Without a path, no WARC files are written.
 FHCRAWL_WARC: str | None = None
-# Size in octets after which a new WARC file is started. 0: no limit. The default, 1 GB, is what web archives
-# use.
+# Size in octets after which a new WARC file is started. 0: no limit.
 FHCRAWL_WARC_MAX_SIZE = 1_000_000_000
 
 # Whether to show the progress of a crawl on the terminal. Otherwise, or without a terminal, progress is
@@ -184,15 +178,15 @@ CONCURRENT_REQUESTS_PER_DOMAIN = 1
 # respond after 50 ms spends a third of its time waiting. Each request may keep a document of DOWNLOAD_MAXSIZE
 # in memory.
 CONCURRENT_REQUESTS = 64
-# scrapy.core.downloader.Downloader: it can exceed CONCURRENT_REQUESTS_PER_DOMAIN.
+# scrapy.core.downloader.Downloader: Scrapy's downloader can exceed CONCURRENT_REQUESTS_PER_DOMAIN.
 DOWNLOADER = "fhcrawl.core.engine.Downloader"
-# scrapy.core.scheduler.Scheduler: it does not report when a feed is done, and a crawl that continues with
-# JOBDIR would request documents twice. With another scheduler, feeds are released and changes are exported
-# only at the end of the crawl. A crawl that continues with JOBDIR makes the requests that were queued, and
-# begins the feeds that have none, or that another crawl has begun since. A crawl that is killed leaves no
-# queue: its feeds begin again, with the state in the store.
+# scrapy.core.scheduler.Scheduler: Scrapy's scheduler does not report when a feed is finished, and requests
+# documents twice when a crawl is resumed with JOBDIR. With another scheduler, feeds are released and changes
+# are exported only at the end of the crawl. A resumed crawl makes the queued requests, and starts the feeds
+# that have none or that another crawl has started since. After a crawl was killed, its feeds start again from
+# the state in the store.
 SCHEDULER = "fhcrawl.core.engine.Scheduler"
-# scrapy.pqueues.DownloaderAwarePriorityQueue: a host with a delay must not block other hosts.
+# scrapy.pqueues.DownloaderAwarePriorityQueue: with Scrapy's queue, a host with a delay can block other hosts.
 SCHEDULER_PRIORITY_QUEUE = "fhcrawl.core.engine.PoliteQueue"
 # 1 GiB: a document is parsed in memory, which takes up to ten times its size; recovering a malformed one can
 # take 15 times its size. Podcast feeds with long notes have up to 72 MB. The limit applies to the compressed
@@ -205,7 +199,7 @@ DOWNLOAD_WARNSIZE = 48 * 1024**2
 DOWNLOAD_TIMEOUT = 60
 # True: feeds do not need cookies, which servers could use to recognise you.
 COOKIES_ENABLED = False
-# True: meta refresh applies only to HTML.
+# True: meta refresh exists only in HTML.
 METAREFRESH_ENABLED = False
 # False: without verification, anybody between you and the server could forge a history. If you set it to
 # False, feeds with invalid certificates are read.
@@ -215,46 +209,47 @@ DOWNLOAD_VERIFY_CERTIFICATES = True
 DOWNLOAD_FAIL_ON_DATALOSS = False
 # Without 520, 521, 525 and 530: these are errors of Cloudflare, as 522 and 524 are.
 RETRY_HTTP_CODES = [500, 502, 503, 504, 520, 521, 522, 524, 525, 530, 408, 429]
-# scrapy.resolver.CachingThreadedResolver: it does not find hosts that have only IPv6 addresses.
+# scrapy.resolver.CachingThreadedResolver: Scrapy's does not find hosts that have only IPv6 addresses.
 TWISTED_DNS_RESOLVER = "scrapy.resolver.CachingHostnameResolver"
-# ERROR: the spider logs the failure itself.
+# ERROR: the spider logs these failures itself.
 RETRY_GIVE_UP_LOG_LEVEL = "DEBUG"
-# True: it opens a port on this machine through which code can be run in the crawl.
+# True: the console opens a port on this machine through which code can be run in the crawl.
 TELNETCONSOLE_ENABLED = False
-# True: it opens a port on this machine through which the crawl can be controlled.
+# True: remote control opens a port on this machine.
 REMOTE_CONTROL_ENABLED = False
 # True: servers do not need to know which document linked to them. REFERRER_POLICY would not suffice: the
 # Referrer-Policy of a response takes precedence over it.
 REFERER_ENABLED = False
 
-# scrapy.robotstxt.ProtegoRobotParser: it has no size limit, and uses 9 MB of memory for each host with a
-# robots.txt of 500 KiB. This one reads the first 500 KiB of a robots.txt, and keeps only those parsed last.
+# scrapy.robotstxt.ProtegoRobotParser: Scrapy's parser has no size limit, and a robots.txt of 500 KiB takes
+# 9 MB of memory. fhcrawl's parser reads only the first 500 KiB, and keeps only the robots.txt files used last.
 ROBOTSTXT_PARSER = "fhcrawl.downloadermiddlewares.politeness.BoundedRobotParser"
 
 # 2083: an archive should not be skipped because its URL is long.
 URLLENGTH_LIMIT = 0
 
-# DEBUG: it logs every entry.
+# DEBUG: at the level DEBUG, Scrapy logs every entry.
 LOG_LEVEL = "INFO"
-# scrapy.logformatter.LogFormatter: it does not escape text that could control a terminal or forge log lines.
+# scrapy.logformatter.LogFormatter: Scrapy's formatter does not escape text that could control a terminal or
+# forge log lines.
 LOG_FORMATTER = "fhcrawl.core.log.LogFormatter"
 # True: LOG_FORMATTER escapes all escape sequences, including those for colours.
 LOG_COLOR = False
 # WARNING: most entries in a run are duplicates, which are dropped.
 DEFAULT_DROPITEM_LOG_LEVEL = "DEBUG"
 
-# True: the spider's callbacks do not need this check, which Scrapy would repeat for each response.
+# True: Scrapy would repeat this check, which the spider does not need, for each response.
 WARN_ON_GENERATOR_RETURN_VALUE = False
-# 100: this is the number of workers per document, but fhcrawl's pipelines are synchronous.
+# 100: more workers per document have no effect, because fhcrawl's pipelines are synchronous.
 CONCURRENT_ITEMS = 8
 
-# scrapy.pipelines.ItemPipelineManager: it does not report when all pipelines have processed the entries of a
-# document.
+# scrapy.pipelines.ItemPipelineManager: Scrapy's manager does not report when all pipelines have processed the
+# entries of a document.
 ITEM_PROCESSOR = "fhcrawl.pipelines.ItemPipelineManager"
 
 # True: a crawl that finds no changes should not create an empty file.
 FEED_STORE_EMPTY = False
-# None: JSON in UTF-8, without \uXXXX.
+# None: write JSON in UTF-8, without \uXXXX.
 FEED_EXPORT_ENCODING = "utf-8"
 # None: the fields of the items, in their order.
 FEED_EXPORT_FIELDS = items.FIELDS

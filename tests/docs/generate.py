@@ -58,7 +58,11 @@ def generated(text: str) -> str:
 
 
 def commands() -> str:
-    return "\n\n".join(_command(name, parser) for name, parser in parsers().items())
+    text = "\n\n".join(_command(name, parser) for name, parser in parsers().items())
+    for option in {line for line in text.splitlines() if line.startswith("- `--") and text.count(line) > 1}:
+        first, *others = text.split(option)
+        text = first + option + f"{option.partition(': ')[0]}: see above".join(others)
+    return text
 
 
 def global_options() -> str:
