@@ -222,7 +222,7 @@ REMOTE_CONTROL_ENABLED = False
 REFERER_ENABLED = False
 
 # scrapy.robotstxt.ProtegoRobotParser: Scrapy's parser has no size limit, and a robots.txt of 500 KiB takes
-# 9 MB of memory. fhcrawl's parser reads only the first 500 KiB, and keeps only the robots.txt files used last.
+# 9 MB of memory. fhcrawl's parser reads only the first 500 KiB, and keeps only the files used last.
 ROBOTSTXT_PARSER = "fhcrawl.downloadermiddlewares.politeness.BoundedRobotParser"
 
 # 2083: an archive should not be skipped because its URL is long.
