@@ -68,7 +68,7 @@ class Command(command.Command):
         },
         "--cite": {
             "action": "store_true",
-            "help": "print a sentence for each feed that can be quoted: its verdict, as of when, and why",
+            "help": "print a sentence to quote for each feed: its verdict, as of when, and why",
         },
         "--wide": {
             "action": "store_true",

@@ -78,7 +78,7 @@ REPEATS = DocumentFailure(
 NOT_REACHED = DocumentFailure(
     State.INVALID,
     ReasonKind.CONTRADICTORY_LINKS,
-    "is the last page by a `last` link, but has entries that no page has to which `next` links lead",
+    "is the last page according to a `last` link, but has entries that no page has that `next` links lead to",
 )
 LOST_KINDS = ("no-id", "entry-lost")
 SHARED = (

@@ -817,9 +817,7 @@ def order_of_documents(chain: History) -> Iterator[Finding]:
             and comparable(older.feed.updated) > comparable(newer.feed.updated) != ""
         ):
             text = f"Its update time, {older.feed.updated}, is later than that of {newer.requested_url}."
-            fix = (
-                "Give an archive the time of its last change: of equal versions, the later document's counts."
-            )
+            fix = "Give an archive the time of its last change: of two equal versions, the later one counts."
             yield advice(text, older.markup.head_line, fix, older)
 
 

@@ -111,7 +111,7 @@ def test_wait_is_kept(server: FeedServer, project: Project, wayback: FeedServer,
     for day in range(1, 6):
         archive[f"/web/2009010{day}000000id_/{feed}"] = Answer(b"", 429, headers=requests)
     run = crawl(project, wayback, feed, FHCRAWL_MAX_WAIT=30)
-    assert "is skipped for the rest of this run: it wants no requests before 20" in run.log
+    assert "is skipped for the rest of this run: its server allows no requests before 20" in run.log
     assert len(captures_of(wayback.requested())) == 1
     assert set(run.changes) == {"now"}
     archive.clear()

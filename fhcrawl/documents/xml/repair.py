@@ -203,7 +203,7 @@ SUSPECT = re.compile(
     re.DOTALL,
 )
 AS_TEXT: dict[str | None, tuple[str, str]] = {
-    "ampersand": ("&amp;", "ampersands that begin no reference are read as text"),
+    "ampersand": ("&amp;", "ampersands that do not begin a reference are read as text"),
     # XML 1.0, 2.4: ">" "MUST, for compatibility, be escaped" where it ends "]]>" outside a CDATA section.
     "end": ("]]&gt;", "']]>' outside a CDATA section is read as text"),
     "less": ("&lt;", "'<' that begins no tag is read as text"),

@@ -334,7 +334,7 @@ class _InArchive(_Queue):
     def note_lost(self, fetch: Fetch, failure: DocumentFailure) -> None:
         if until := fetch.retry_after:
             self.mementos.note_wait(self.feed, self.archive.url, until)
-            self.archive.skip(f"it wants no requests before {until}")
+            self.archive.skip(f"its server allows no requests before {until}")
         elif failure.state is State.KNOWN:
             self.is_skipped = True
             logger.info("Captures of %s: %s", self.feed, failure.detail)
@@ -474,7 +474,7 @@ class Captures(Stage):
         until = self.store.mementos.find_wait(url)
         # A time that is too far ahead was recorded by a wrong clock.
         if until is not None and 0 < elapsed(now(), until) <= LONGEST:
-            archive.skip(f"it wants no requests before {until}")
+            archive.skip(f"its server allows no requests before {until}")
         return archive
 
     @property

@@ -36,7 +36,7 @@ def test_start_of_a_malformed_document_is_no_junk() -> None:
     start = f"\ufeff \n{XML}\n<!-- x -->\n<?xml-stylesheet href='x'?>\n"
     document = read(start.encode() + RSS.replace("Ü", "&").encode(), URL)
     assert [problem.detail for problem in document.problems] == [
-        "it is not well-formed: ampersands that begin no reference are read as text"
+        "it is not well-formed: ampersands that do not begin a reference are read as text"
     ]
 
 

@@ -82,7 +82,7 @@ def test_sentence_states_what_was_repaired() -> None:
     (problem,) = between("a & &nbsp; \x00").problems
     assert problem.detail == (
         "it is not well-formed: characters that XML forbids are dropped; "
-        "ampersands that begin no reference are read as text; entities of HTML are read as in HTML"
+        "ampersands that do not begin a reference are read as text; entities of HTML are read as in HTML"
     )
 
 
@@ -90,7 +90,7 @@ def test_names_behind_an_external_dtd_are_left_alone_by_repairs() -> None:
     text = '<!DOCTYPE feed PUBLIC "-//X//Y" "http://dtd.example/"><feed>&unknown;&'
     repaired_text, repairs, _unresolved = repaired(text + " ")
     assert repaired_text == "<feed>&amp;unknown;&amp; "
-    assert repairs == ["ampersands that begin no reference are read as text"]
+    assert repairs == ["ampersands that do not begin a reference are read as text"]
 
 
 DECLARATIONS = (' version="1.0" encoding=""?', " version=1.0?", ' encoding="utf-8"?', ' version="1.0"')
