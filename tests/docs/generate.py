@@ -185,7 +185,7 @@ def profile(name: str) -> str:
 
 def _described_fields(names: list[str]) -> str:
     text = cleandoc(items.EntryItem.__doc__ or "")
-    found = re.findall(r":param (\w+): (.+?)(?=\n:|\Z)", text, re.DOTALL)
+    found = re.findall(r":param (\w+): (.+?)(?=\n:|\n\n|\Z)", text, re.DOTALL)
     rows = [f"| `{name}` | {' '.join(text.split())} |" for name, text in found if name in names]
     return "\n".join(["| Field | Meaning |", "|---|---|", *rows])
 
