@@ -23,8 +23,8 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy_redis.connection import from_settings
 from scrapy_redis.spiders import RedisMixin
 
-from fhcrawl.core.engine import is_closing
 from fhcrawl.crawling import subscriptions
+from fhcrawl.crawling.compat import is_closing
 from fhcrawl.crawling.context import feed_of
 from fhcrawl.crawling.failures import LimitReached
 from fhcrawl.exceptions import ArgumentError, ClusterError, StoreError

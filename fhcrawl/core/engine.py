@@ -16,7 +16,7 @@ from scrapy.core import downloader, scheduler
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from fhcrawl.core.components import check_components
-from fhcrawl.crawling.compat import check_private_names
+from fhcrawl.crawling.compat import check_private_names, is_closing
 from fhcrawl.crawling.pauses import delay_slot, domain_of, host_of, pauses
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.utils.addresses import registered_domain
@@ -37,10 +37,6 @@ logger = logging.getLogger(__name__)
 # No signal reports that a request has left the scheduler, or that it has ended.
 def requests_in_progress(engine: ExecutionEngine | None) -> set[Request]:
     return set() if engine is None or engine._slot is None else engine._slot.inprogress
-
-
-def is_closing(engine: ExecutionEngine | None) -> bool:
-    return engine is None or engine._slot is None or engine._slot.closing is not None
 
 
 # Scrapy can exceed the limit per host: one loop sends the queued requests of a slot and looks at

@@ -58,6 +58,10 @@ def _has_name(path: str, name: str) -> bool:
     return hasattr(owner, name) or any(code is not None and name in code.co_names for code in codes)
 
 
+def is_closing(engine: ExecutionEngine | None) -> bool:
+    return engine is None or engine._slot is None or engine._slot.closing is not None
+
+
 async def process_item(engine: ExecutionEngine | None, item: object) -> None:
     """Send an item through the item pipelines, without a response; Scrapy waits for it when it stops."""
     if engine is not None:

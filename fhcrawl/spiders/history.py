@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider, signals
 
-from fhcrawl.core.engine import is_closing
 from fhcrawl.crawling import requests, subscriptions
-from fhcrawl.crawling.compat import process_item
+from fhcrawl.crawling.compat import is_closing, process_item
 from fhcrawl.crawling.reading import numbered_pages
 from fhcrawl.crawling.subscriptions import LISTED_FILES
 from fhcrawl.exceptions import ArgumentError, StoreError

@@ -82,9 +82,9 @@ def test_feed_that_could_never_be_read_is_not_read(server: FeedServer, project: 
         assert cause["kind"] == kinds[feed["feed"]]
         assert f"{feed['feed']}: not read, entries: 0; {feed['feed']} has never been read; " in run.log
     assert "3 feeds: 3 not read" in run.log
-    assert "What to do: check in a browser whether there is a feed at this URL" in run.log
+    assert "What to do: open the URL in a browser; if there is no feed, correct the URL" in run.log
     # Most are not subscribed: to them, `unsubscribe` would answer with an error.
-    assert "remove a subscription to the wrong one with fhcrawl unsubscribe" in run.log
+    assert "remove the wrong one with fhcrawl unsubscribe" in run.log
     assert "3 feeds: 3 not read" in project.scrapy("feeds").stdout
     # In the view of gaps, the cause counts alone.
     assert len(project.database.rows("SELECT kind FROM gaps")) == 3
