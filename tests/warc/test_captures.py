@@ -110,7 +110,7 @@ def test_lost_feed_is_read_from_an_archive(server: FeedServer, project: Project,
     reported = "has never been read directly; its entries are from captures"
     assert (feed["title"], feed["reasons"][0]["detail"]) == ("Old", reported)
     advice = project.scrapy("feeds").stdout
-    assert ("its entries from captures are kept" in advice, "unsubscribe" in advice) == (True, False)
+    assert ("nothing, if the feed no longer exists;" in advice, "unsubscribe" in advice) == (True, False)
 
 
 OLD, NEW = "2009-01-01", "2010-01-01"
