@@ -52,7 +52,6 @@ class Row:
     :param got: how many of them the first crawl exported
     :param pages: how many documents have all of them; None if the server does not have them
     :param requests: of the first and of the second crawl, with robots.txt
-    :param first: the verdict after the first crawl
     :param with_sitemap: how many posts a first crawl with `--from-sitemap` exports; None if it was not made
     :param verdict, reasons: after the second crawl
     :param found: after how many days from the change, by post; of those that were found
@@ -67,7 +66,6 @@ class Row:
     got: int = 0
     size: int = 0
     requests: tuple[int, ...] = ()
-    first: str = ""
     with_sitemap: int | None = None
     verdict: str = ""
     reasons: list[str] = field(default_factory=list)
@@ -151,8 +149,6 @@ class _Census:
         project = self._projects[feed] = Project(_new(self._folder / f"project-{name}"))
         row = Row(self._program.name, self._program.version, feed, self._posts)
         first = self._crawl(feed, 0)
-        [row.report] = project.feeds()
-        row.first = row.report["verdict"]
         second = self._crawl(feed, 1)
         row.got = len(_posts_of(first))
         row.size = self._size(feed)
@@ -245,19 +241,13 @@ def _merged(old: str, rows: list[Row]) -> str:
 
 def _cells(row: Row) -> dict[str, object]:
     name = f"{row.program} {row.version}".strip()
-    listed = (row.report.get("sitemap") or {}).get("listed")
     return {
         "Software": f"{name}, {row.feed.label}" if row.feed.label else name,
         "Read": row.got,
-        "In its sitemap": listed or NONE,
-        "From it": NONE if row.with_sitemap is None else row.with_sitemap,
+        "From its sitemap": NONE if row.with_sitemap is None else row.with_sitemap,
         "By": ", ".join(row.report.get("obtained", ())) or NONE,
-        "Documents": row.pages or NONE,
-        "Requests": row.requests[0],
-        "Again": row.requests[1],
-        "First day": row.first,
         **{change.value.capitalize(): _found(row, change) for change in Change},
-        "Later": row.later or NONE,
+        "Verdict": row.later or row.verdict,
     }
 
 
