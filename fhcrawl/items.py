@@ -60,6 +60,8 @@ class EntryItem(MutableMapping[str, Any]):
     :param fetched: when a crawl first read this version, or that the entry is deleted
     :param deleted: when the entry was deleted: by its tombstone, else when a crawl first found it missing;
         null if it is not deleted
+    :param state: `current`, `superseded` or `deleted`; `absent` if the publisher no longer has the entry, in
+        `fhcrawl export --deleted`
     """
 
     feed: str
@@ -119,7 +121,8 @@ def stored_item(fields: Mapping[str, Any]) -> EntryItem:
 OPTIONAL_FIELDS = [*DETAILS]
 # Fields of exports that are computed from the original and the store; items do not have them.
 STORED_TIMES = ("first_seen", "fetched", "deleted")
-COMPUTED_FIELDS = ("original", "extensions", "former_ids", *STORED_TIMES)
+STORED_FIELDS = (*STORED_TIMES, "state")
+COMPUTED_FIELDS = ("original", "extensions", "former_ids", *STORED_FIELDS)
 ORIGINAL, EXTENSIONS, FORMER_IDS = COMPUTED_FIELDS[:3]
 ALL_FIELDS = [f.name for f in fields(EntryItem)]
 FIELDS = [name for name in ALL_FIELDS if name not in OPTIONAL_FIELDS]

@@ -145,7 +145,7 @@ class Command(command.Command):
         rows.check(self.settings)
         fields = _without_change(self.settings, opts.FHCRAWL_FIELDS)
         if opts.versions or opts.deleted:
-            fields = _with_times(self.settings, fields)
+            fields = _with_stored(self.settings, fields)
         self.settings.set("FEED_EXPORT_FIELDS", fields, "cmdline")
         _check_history(output, opts)
         wanted = _parse_selection(output, opts)
@@ -273,12 +273,13 @@ def _without_change(settings: Settings, columns: str | None) -> list[str] | dict
 
 
 # Rows of deletions have the fields of the last version.
-def _with_times(settings: Settings, fields: list[str] | dict[str, str]) -> list[str] | dict[str, str]:
+def _with_stored(settings: Settings, fields: list[str] | dict[str, str]) -> list[str] | dict[str, str]:
     from fhcrawl.exporters.rows import FIELDS, PLUS
+    from fhcrawl.items import STORED_FIELDS
 
     if not all(name.startswith(PLUS) for name in settings.getlist(FIELDS)):
         return fields
-    missing = {name: name for name in ("fetched", "deleted") if name not in fields}
+    missing = {name: name for name in STORED_FIELDS if name not in fields}
     return {**fields, **missing} if isinstance(fields, dict) else [*fields, *missing]
 
 

@@ -116,7 +116,20 @@ def parse_failure(response: Response, error: NotAFeedError) -> DocumentFailure:
         )
     if is_challenge(response):
         return DocumentFailure(State.INVALID, ReasonKind.CHALLENGE, CHALLENGE)
+    if error.kind is ReasonKind.NOT_WELL_FORMED:
+        return _fault_failure(str(error))
     return DocumentFailure(State.INVALID, error.kind, f"is not a feed: {error}")
+
+
+def _fault_failure(fault: str) -> DocumentFailure:
+    detail = f"is truncated or not well-formed: {fault}"
+    return DocumentFailure(State.INVALID, ReasonKind.NOT_WELL_FORMED, detail)
+
+
+def is_unreadable(document: FeedDocument) -> bool:
+    """Return whether a malformed document shows no entry, no deletion, and no link to another document."""
+    links = chain.REVERSED.keys() & document.links.keys()
+    return document.fault is not None and not (document.entries or document.tombstones or links)
 
 
 def unchanged_result(fetch: Fetch, response: Response) -> DocumentResult:
@@ -285,8 +298,7 @@ class _Reading:
         if too_many:
             return DocumentFailure(State.REFUSED, ReasonKind.TOO_LARGE, too_many[0])
         if document.fault is not None:
-            detail = f"is truncated or not well-formed: {document.fault}"
-            return DocumentFailure(State.INVALID, ReasonKind.NOT_WELL_FORMED, detail)
+            return _fault_failure(document.fault)
         failure = self._link_failure()
         if failure is not None:
             return failure

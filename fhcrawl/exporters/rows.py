@@ -40,6 +40,7 @@ from fhcrawl.items import (
     FORMER_IDS,
     OPTIONAL_FIELDS,
     ORIGINAL,
+    STORED_FIELDS,
     STORED_TIMES,
 )
 from fhcrawl.utils.text import escaped, how_to_install
@@ -300,7 +301,7 @@ class Rows:
         original = fields.pop(ORIGINAL, None)
         tree = extensions.read(original)
         computed = {ORIGINAL: original, EXTENSIONS: tree, FORMER_IDS: fields.pop(FORMER_IDS, [])}
-        computed |= {name: fields.pop(name, None) for name in STORED_TIMES}
+        computed |= {name: fields.pop(name, None) for name in STORED_FIELDS}
         columns = {
             name: EntryRow(fields, tree or {}).value(column)
             for name, column in self._columns.items()

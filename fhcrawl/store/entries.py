@@ -66,16 +66,30 @@ ORDER_OF_VERSIONS = f"""entries.feed_id,
 
 
 class Source(NamedTuple):
-    """What `Entries.read` reads: a table, which has a column `deleted` unless it is `entries`."""
+    """What `Entries.read` reads: a table, and expressions for the times and states of its rows."""
 
     table: str = "entries"
     condition: str = "entries.digest <> ''"
     order: str = ORDER_OF_ENTRIES
+    deleted: str = DELETED
+    state: str = "CASE WHEN entries.digest = '' THEN 'deleted' ELSE 'current' END"
 
 
 LIVE = Source()
-VERSIONS = Source(f"{ALL_VERSIONS} AS entries", "1 = 1", ORDER_OF_VERSIONS)
-DELETED_ENTRIES = Source(f"{ALL_DELETED} AS entries", "1 = 1", "entries.feed_id, entries.deleted, entries.id")
+VERSIONS = Source(
+    f"{ALL_VERSIONS} AS entries",
+    "1 = 1",
+    ORDER_OF_VERSIONS,
+    "entries.deleted",
+    "CASE WHEN entries.digest = '' THEN 'deleted' WHEN is_newest = 1 THEN 'current' ELSE 'superseded' END",
+)
+DELETED_ENTRIES = Source(
+    f"{ALL_DELETED} AS entries",
+    "1 = 1",
+    "entries.feed_id, entries.deleted, entries.id",
+    "entries.deleted",
+    "entries.state",
+)
 # Entries with earlier versions, and deleted ones.
 CHANGED = f"""
 SELECT * FROM (SELECT id, title, {DELETED} AS deleted, coalesce(updated, published, document_updated) AS time,
@@ -252,7 +266,7 @@ def _stream_entries(
 def _entries_query(
     where: str, order: str, only_changed: bool = False, has_details: bool = True, source: Source = LIVE
 ) -> str:
-    deleted = f"{DELETED if source is LIVE else 'entries.deleted'} AS deleted"
+    details = f"{OPTIONAL_COLUMNS}, {source.deleted} AS deleted, {source.state} AS state"
     expressions = {
         "feed": "feeds.url AS feed",
         "change_id": "changes.id AS change_id",
@@ -260,7 +274,7 @@ def _entries_query(
     }
     columns = [expressions.get(name, f"entries.{name}") for name in ENTRIES_COLUMNS]
     return f"""
-    SELECT {", ".join([*columns, OPTIONAL_COLUMNS, deleted] if has_details else columns)}
+    SELECT {", ".join([*columns, details] if has_details else columns)}
     FROM {source.table} JOIN feeds ON feeds.id = entries.feed_id
         {"" if only_changed else "LEFT"} JOIN changes ON {CHANGE_OF_ENTRY}
     WHERE {where} ORDER BY {order}"""
@@ -290,7 +304,8 @@ def _all_fields(row: Row[Any]) -> dict[str, Any]:
     details = {**dict.fromkeys(model.DETAILS), "base": fields["document"], **from_json(row.details)}
     former_ids = sorted(from_json(row.former_ids))
     times = {"first_seen": row.first_seen, "fetched": row.fetched, "deleted": row.deleted}
-    return {**fields, **details, ORIGINAL: row.original, "former_ids": former_ids, **times}
+    stored = {ORIGINAL: row.original, "former_ids": former_ids, **times, "state": row.state}
+    return {**fields, **details, **stored}
 
 
 def _among(urls: Collection[str]) -> str:

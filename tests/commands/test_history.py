@@ -240,18 +240,21 @@ def day(number: int) -> str:
 @pytest.mark.in_process
 @pytest.mark.both_stores
 def test_export_has_all_versions_or_what_is_deleted(changing: str, project: Project) -> None:
-    names = "summary,first_seen,fetched,deleted"
+    names = "summary,first_seen,fetched,deleted,state"
     rows = exported(project, "--versions", "--feed", changing, "--fields", names, "--since", "2000")
     assert [tuple(row.values()) for row in rows] == [
-        ("b1", day(1), day(1), None),
-        ("b1", day(1), day(3), "2003-06-01T00:00:00Z"),
-        ("a1", day(1), day(1), None),
-        ("a2", day(1), day(2), None),
+        ("b1", day(1), day(1), None, "superseded"),
+        ("b1", day(1), day(3), "2003-06-01T00:00:00Z", "deleted"),
+        ("a1", day(1), day(1), None, "superseded"),
+        ("a2", day(1), day(2), None, "current"),
     ]
     assert len(exported(project, "--versions", "--feed", changing)) == 4 + 5
     rows = exported(project, "--deleted")
-    assert [(row["id"], row["deleted"]) for row in rows] == [("b", "2003-06-01T00:00:00Z"), ("3", day(3))]
-    assert list(rows[0])[-2:] == ["fetched", "deleted"]
+    assert [(row["id"], row["deleted"], row["state"]) for row in rows] == [
+        ("b", "2003-06-01T00:00:00Z", "deleted"),
+        ("3", day(3), "absent"),
+    ]
+    assert list(rows[0])[-4:] == ["first_seen", "fetched", "deleted", "state"]
     [row] = exported(project, "--deleted", "--until", "2000", "--fields", "id,deleted")
     assert row == {"id": "3", "deleted": day(3)}
     # Live entries have no times of their own by default, and are not deleted while they are absent.

@@ -117,6 +117,22 @@ def test_subscription_document_that_cannot_be_had_is_a_gap(server: FeedServer, p
     assert f"{server.url('/nothing')} is missing (404)" in run.log
 
 
+def test_document_without_anything_readable_is_a_failed_read(server: FeedServer, project: Project) -> None:
+    whole = atom([E("1")], head="<fh:complete/>")
+    server.serve("/index", whole[: whole.index("<entry")] + "<entry><title>One</ti")
+    run = project.crawl(server.url("/index"))
+    assert run.stats["fhcrawl/feed/unread"] == 1
+    assert f"{server.url('/index')} is truncated or not well-formed" in run.log
+    server.serve("/index", whole)
+    project.crawl(server.url("/index"))
+    server.serve("/index", whole[: whole.index("<entry")])
+    run = project.crawl(server.url("/index"))
+    assert run.items == []
+    assert project.verdict() == ("complete", ["not-well-formed"])
+    [feed] = project.feeds()
+    assert feed["reasons"][0]["last_read"] == feed["crawled"]
+
+
 @pytest.mark.real_crawl
 def test_archive_that_robots_txt_forbids_is_a_gap(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("2")], prev="/secret/a1"))

@@ -96,6 +96,8 @@ class CrawlPart:
         is_of_api = isinstance(document, FeedDocument) and document.format == "ghost"
         if context_of(response).is_of_api and not is_of_api:
             raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is not the document that the API returns")
+        if isinstance(document, FeedDocument) and reading.is_unreadable(document):
+            raise NotAFeedError(ReasonKind.NOT_WELL_FORMED, document.fault or "")
         return document
 
     def _read_of_chain(
