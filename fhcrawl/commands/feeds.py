@@ -15,9 +15,9 @@ from fhcrawl.commands import FAIL_ON, is_failure, print_lines, stored
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.logical_feed import FAILED, WORDS, shown_verdict
-from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.verdicts import BASES
 from fhcrawl.reasons import ReasonKind
+from fhcrawl.reporting.summary import unknown_entries
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.text import escaped, json_escaped, numbered, printable
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 FEEDS_AT_ONCE = 200
 DAY = len("2003-12-13")
+MOST_CITED = 3  # reasons
 NO_FEEDS = "No feeds in {} yet; run fhcrawl crawl https://example.org/index.atom -o entries.jsonl"
 
 SAME = "{kept} and {other} are the same feed; run fhcrawl unsubscribe --merge-into {kept} {other}"
@@ -68,7 +69,8 @@ class Command(command.Command):
         },
         "--cite": {
             "action": "store_true",
-            "help": "print a sentence to quote for each feed: its verdict, as of when, and why",
+            "help": "print a statement to quote for each feed: its verdict, as of when, and why; with "
+            "--json, add it as `citation`",
         },
         "--wide": {
             "action": "store_true",
@@ -80,8 +82,8 @@ class Command(command.Command):
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         from fhcrawl.reporting.summary import MOST_REASONS, Look, Summary
 
-        if opts.cite and (opts.json or opts.missing):
-            raise ArgumentError("--cite prints sentences; omit --json and --missing")
+        if opts.cite and opts.missing and not opts.json:
+            raise ArgumentError("--cite and --missing together require --json")
         verdicts: set[str] = set()
         with self.opened_store() as store:
             wanted = [stored(store, url) for url in args]
@@ -90,15 +92,15 @@ class Command(command.Command):
             none = NO_SUCH_FEED.format(opts.verdict) if opts.verdict else NO_FEEDS.format(place)
             look = Look.of(sys.stdout, opts.wide)
             if opts.json:
-                lines = as_json(feeds, store, opts.missing)
+                lines = as_json(feeds, store, opts.missing, has_citation=opts.cite)
             elif opts.cite:
-                lines = map(citation, feeds)
+                lines = (citation(feed, store) for feed in feeds)
             elif opts.missing:
                 lines = (url for feed in feeds for url in store.sitemaps.find_missing(feed.feed))
             else:
                 summary = Summary(of_run=False, most_reasons=None if look.width is None else MOST_REASONS)
                 for feed in feeds:
-                    summary.add(feed, feed.verdict, feed.reasons)
+                    summary.add(feed, feed.verdict, feed.reasons, gap=store.feeds.find_gap(feed))
                 table = summary.lines(look) if summary.verdicts else [none]
                 lines = chain(table, _duplicate_lines(store, wanted))
             print_lines(lines, opts.json)
@@ -120,25 +122,27 @@ def _duplicate_lines(store: Store, wanted: list[str]) -> Iterator[str]:
             yield printable(SAME.format(kept=kept, other=other))
 
 
-def citation(feed: Feed) -> str:
-    """Return a sentence with the verdict on a feed, as of when, and why."""
+def citation(feed: Feed, store: Store) -> str:
+    """Return a statement with the verdict on a feed, as of when, and why."""
     name = f'"{printable(feed.title)}" ({escaped(feed.feed)})' if feed.title else escaped(feed.feed)
     as_of = feed.complete_as_of if feed.basis else feed.checked or feed.crawled
+    why = [f"nothing is missing, because {BASES[feed.basis]}"] if feed.basis is not None else []
+    gap = store.feeds.find_gap(feed)
+    for reason in feed.reasons[:MOST_CITED]:
+        why.append(f"{escaped(reason.url)} {printable(reason.detail)}, since {reason.since[:DAY]}")
+        if gap is not None and reason.url == gap.url and (unknown := unknown_entries(feed, gap)):
+            why.append(unknown)
+    if (more := len(feed.reasons) - MOST_CITED) > 0:
+        why.append(f"and {numbered(more, 'more reason', 'more reasons')}")
+    documents, undated = store.entries.count_sources(feed.feed)
     dated = f", dated {feed.oldest[:DAY]} to {feed.newest[:DAY]}" if feed.oldest and feed.newest else ""
-    absent = f", {feed.absent:,} of which the publisher no longer has" if feed.absent else ""
-    if feed.basis is not None:
-        missing = f"nothing is missing, because {BASES[feed.basis]}"
-    else:
-        missing = "missing" if any(reason.is_gap for reason in feed.reasons) else "older entries may exist"
-        for reason in feed.reasons[:1]:
-            missing += f": {escaped(reason.url)} {printable(reason.detail)}"
-        more = len(feed.reasons) - 1
-        missing += f"; and {numbered(more, 'more reason', 'more reasons')}" if more > 0 else ""
+    dated += f" ({undated:,} without a date)" if undated else ""
+    absent = f"; the publisher no longer has {feed.absent:,} of them" if feed.absent else ""
     return (
         f"According to fhcrawl {__version__} on {now()}, {name} has the verdict "
-        f'"{shown_verdict(feed.verdict_in_words)}"{f" as of {as_of}" if as_of else ""}: '
-        f"{numbered(feed.entries, 'entry', 'entries')}{dated}{absent}, from "
-        f"{numbered(feed.documents.get(State.PROCESSED.value, 0), 'document', 'documents')}; {missing}."
+        f'"{shown_verdict(feed.verdict_in_words)}"{f" as of {as_of}" if as_of else ""}: {"; ".join(why)}. '
+        f"Stored: {numbered(feed.entries, 'entry', 'entries')}{dated}, "
+        f"from {numbered(documents, 'document', 'documents')}{absent}."
     )
 
 
@@ -147,11 +151,13 @@ def as_json(
     store: Store,
     has_missing: bool = False,
     added: Mapping[str, Mapping[str, int | str | None]] = MappingProxyType({}),
+    has_citation: bool = False,
 ) -> Iterator[str]:
     """Yield the lines of a JSON list with an object for each feed.
 
     :param has_missing: with the URLs of pages that are not kept
     :param added: keys and values to add, by the feed's URL
+    :param has_citation: with the statement to quote
     """
     duplicates = defaultdict[str, list[str]](list)
     for kept, other in store.feeds.read_duplicates():
@@ -164,8 +170,11 @@ def as_json(
         for feed in batch:
             metadata = _metadata(heads.get(feed.feed))
             row = {**dataclasses.asdict(feed), "reasons": [reason.to_row() for reason in feed.reasons]}
+            row["gap"] = None if (gap := store.feeds.find_gap(feed)) is None else gap._asdict()
             row |= {"duplicates": duplicates.get(feed.feed, []), **metadata, **statement}
             row |= added.get(feed.feed, {})
+            if has_citation:
+                row["citation"] = citation(feed, store)
             if has_missing:
                 row["missing"] = store.sitemaps.find_missing(feed.feed)
             yield separator + json_escaped(json.dumps(row, ensure_ascii=False))

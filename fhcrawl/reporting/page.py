@@ -20,7 +20,7 @@ from fhcrawl.logical_feed import WORDS, Role, Verdict, shown_verdict
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.verdicts import BASES, CHAIN
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.reporting.summary import with_kind_of_advice
+from fhcrawl.reporting.summary import unknown_entries, with_kind_of_advice
 from fhcrawl.utils.text import LONGEST, UNFIT
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Section:
 
     :ivar anchor: a fragment identifier, the same in each report
     :ivar status: a key of STATUSES, which `summary` explains
-    :ivar gap_before: the time before which not all entries are known
+    :ivar unknown: which entries are not known, as a clause; '' for none
     """
 
     def __init__(self, feed: Feed, details: Details) -> None:
@@ -86,7 +86,9 @@ class Section:
         self.summary = _summary(feed, details, gaps)
         self.gaps, self.more_gaps = gaps[:MOST_REASONS], len(gaps[MOST_REASONS:])
         self.remarks = [reason for reason in feed.reasons if not reason.is_gap]
-        self.gap_before = details.gap_before or (details.first if is_open else None)
+        self.unknown = "" if details.gap is None else unknown_entries(feed, details.gap)
+        if not self.unknown and is_open and details.first:
+            self.unknown = f"entries before {details.first[:TO_THE_DAY]} are unknown"
         self.dated = over_time(details.months)
         self.undated = sum(count for month, count in details.months.items() if not MONTH.fullmatch(month))
         self.chain, self.snapshot = stretches(details.chain), stretches(details.snapshot)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed import Reason
     from fhcrawl.store import Feed
+    from fhcrawl.store.feeds import Gap
 
 # Limit for a run: further feeds are only included in the totals.
 MOST_FEEDS = 10_000
@@ -349,6 +350,18 @@ class Problems:
                 yield f"{INDENT}and {more:,} more"
 
 
+def unknown_entries(feed: Feed, gap: Gap) -> str:
+    """Return which entries may be missing because of a gap, as a clause; '' if their times are unknown."""
+    if gap.before is None:
+        return ""
+    before = gap.before[:DAY]
+    if gap.after is None:
+        return f"entries before {before} are unknown"
+    # Captures show some of the entries behind the gap.
+    when = f"before {before}" if feed.is_captured else f"between {gap.after[:DAY]} and {before}"
+    return f"entries {when} may be missing"
+
+
 class Summary:
     """The feeds of a run or of a store, with the reasons of their verdicts, both up to a limit in a run.
 
@@ -392,7 +405,14 @@ class Summary:
             changes = "1 change is" if unexported == 1 else f"{unexported:,} changes are"
             self.note = f"{self.note} {changes} not exported yet.".lstrip()
 
-    def add(self, feed: Feed, verdict: Verdict, reasons: list[Reason], counts: Counts | None = None) -> None:
+    def add(
+        self,
+        feed: Feed,
+        verdict: Verdict,
+        reasons: list[Reason],
+        counts: Counts | None = None,
+        gap: Gap | None = None,
+    ) -> None:
         fetched = 0 if counts is None else counts.documents
         url = self._shown(feed.feed)
         has_failed = any(reason.last_read for reason in reasons)
@@ -419,6 +439,8 @@ class Summary:
         self._add(row, is_plain and self._of_run)
         for reason, advised in with_kind_of_advice(reasons):
             since = "" if self._of_run else f", since {reason.since[:DAY]}"
+            if gap is not None and reason.url == gap.url and (unknown := unknown_entries(feed, gap)):
+                since += f"; {unknown}"
             self._note(reason.kind, reason.url, reason.detail, since, advised.advice)
 
     def add_unknown(self, url: str, kind: ReasonKind, detail: str) -> None:

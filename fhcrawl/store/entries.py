@@ -185,6 +185,13 @@ class Entries(Repository):
         documents = "SELECT DISTINCT document FROM entries WHERE feed_id = :feed_id AND digest <> ''"
         return {row.document for row in self._select(documents, feed)}
 
+    def count_sources(self, feed: str) -> tuple[int, int]:
+        """Return from how many documents the live entries of a feed come, and how many have no date."""
+        statement = """SELECT count(DISTINCT document), count(*) - count(coalesce(published, updated))
+            FROM entries WHERE feed_id = :feed_id AND digest <> ''"""
+        [(documents, undated)] = self._select(statement, feed)
+        return documents, undated
+
     def read(
         self, urls: Iterable[str] = (), has_details: bool = False, source: Source = LIVE
     ) -> Generator[dict[str, Any]]:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from fhcrawl.exceptions import StoreError
-from fhcrawl.logical_feed import Kind, Role
+from fhcrawl.logical_feed import Kind, Role, Verdict
 from fhcrawl.logical_feed.chain import EARLIEST_WALK
 from fhcrawl.logical_feed.confirmation import Confirmation
 from fhcrawl.logical_feed.listings import (
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row
 
-    from fhcrawl.logical_feed import Reason, Verdict
+    from fhcrawl.logical_feed import Reason
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.polling import Limits
     from fhcrawl.store.verdicts import Feed
@@ -122,6 +122,19 @@ class ChainNode(NamedTuple):
     step: int
 
 
+class Gap(NamedTuple):
+    """Where a feed's chain breaks off.
+
+    :param url: of the document that was not read
+    :param before: time of the oldest entry that was read before the gap, ISO 8601 in UTC; None if unknown
+    :param after: time of the newest stored entry that is older than this; None if there is none
+    """
+
+    url: str
+    before: str | None
+    after: str | None
+
+
 class LatestEntry(NamedTuple):
     name: str  # title or id
     link: str | None
@@ -138,7 +151,7 @@ class Details:
     :param chain: the documents from the subscription document back
     :param snapshot: the index and the pages of the snapshot that precedes the feed
     :param beside: number of documents in neither of these, which no document links to any more
-    :param gap_before: where the chain breaks off: the time of the oldest entry that was read before the gap
+    :param gap: None if the chain does not break off
     :param missing: URLs of pages in sitemaps that look like entries, and are not kept
     """
 
@@ -150,7 +163,7 @@ class Details:
     chain: list[ChainNode]
     snapshot: list[ChainNode]
     beside: int
-    gap_before: str | None
+    gap: Gap | None
     missing: list[str] = dataclasses.field(default_factory=list)
 
 
@@ -291,11 +304,10 @@ class Feeds(Repository):
                 LatestEntry((entry.title or "").strip() or entry.id, entry.link, entry.time or None)
                 for entry in execute(connection, LATEST, values)
             ]
-            by_id = {document[0]: ChainNode(*document) for document in execute(connection, DOCUMENTS, values)}
-            first_ids = {document.role: document.id for document in reversed(by_id.values())}
+            by_id, first_ids = _read_nodes(connection, values)
             chain = _chain(by_id, row.subscription_id or first_ids.get(Role.SUBSCRIPTION.value))
-            gap_before = _gap_before(connection, values, chain)
-            missing = _compare_sitemaps(connection, feed_id).missing
+            gap = _find_gap(connection, values, chain)
+            missing = _missing_pages(connection, feed_id)
         snapshot = _chain(by_id, first_ids.get(Role.INDEX.value))
         linked_ids = {document.id for document in (*chain, *snapshot)}
         return Details(
@@ -307,9 +319,22 @@ class Feeds(Repository):
             chain,
             snapshot,
             sum(d.id not in linked_ids and d.role != Role.LISTED.value for d in by_id.values()),
-            gap_before,
+            gap,
             missing,
         )
+
+    def find_gap(self, feed: Feed) -> Gap | None:
+        """Return where the chain of a feed breaks off; None if it does not."""
+        if feed.verdict is not Verdict.INCOMPLETE:
+            return None
+        with self._database.snapshot() as connection:
+            values = {"feed_id": self._database.find_id(connection, feed.feed), "latest": latest_time(now())}
+            by_id, first_ids = _read_nodes(connection, values)
+            start = execute(
+                connection, "SELECT subscription_id FROM feeds WHERE id = :feed_id", values
+            ).scalar()
+            chain = _chain(by_id, start or first_ids.get(Role.SUBSCRIPTION.value))
+            return _find_gap(connection, values, chain)
 
     def note_verdicts(
         self,
@@ -374,7 +399,7 @@ def _merge(connection: Connection, kept: str, other: str) -> int:
 
 # The time of the oldest entry in the document before the gap; if no entry has a version from it, in the next
 # newer document with entries.
-def _gap_before(connection: Connection, values: dict[str, object], chain: Sequence[ChainNode]) -> str | None:
+def _find_gap(connection: Connection, values: dict[str, object], chain: Sequence[ChainNode]) -> Gap | None:
     gap = next((index for index, document in enumerate(chain) if document.state != State.PROCESSED.value), 0)
     if not gap:
         return None
@@ -385,7 +410,17 @@ def _gap_before(connection: Connection, values: dict[str, object], chain: Sequen
     # An entry that did not change keeps the walk in which the subscription document first had it.
     subscription_times = [row.time for row in rows if row.order_step == chain[0].step]
     times = (oldest_times.get((document.walk, document.step)) for document in reversed(chain[1 : gap + 1]))
-    return next(filter(None, times), min(subscription_times, default=None))
+    before = next(filter(None, times), min(subscription_times, default=None))
+    newest = f"SELECT max({TIME}) {OF_LIVE} AND {TIME} <> '' AND {TIME} < :before"
+    after = before and execute(connection, newest, {**values, "before": before}).scalar()
+    return Gap(chain[gap].url, before, after)
+
+
+def _read_nodes(
+    connection: Connection, values: dict[str, object]
+) -> tuple[dict[int, ChainNode], dict[str, int]]:
+    by_id = {document[0]: ChainNode(*document) for document in execute(connection, DOCUMENTS, values)}
+    return by_id, {document.role: document.id for document in reversed(by_id.values())}
 
 
 def _chain(by_id: dict[int, ChainNode], start: int | None) -> list[ChainNode]:
@@ -476,9 +511,8 @@ class StoredSitemaps(Repository):
         """Return the URLs, in ASCII, of pages that look like entries of a feed, and no entry links to."""
         with self._database.snapshot() as connection:
             feed_ids = self._database.find_ids(connection, [feed])
-            read = {row.url for n in feed_ids for row in execute(connection, POSTS_READ, {"feed_id": n})}
-            missing = [url for n in feed_ids for url in _compare_sitemaps(connection, n).missing]
-        return [encoded(url) for url in missing if url not in read]
+            missing = [url for feed_id in feed_ids for url in _missing_pages(connection, feed_id)]
+        return [encoded(url) for url in missing]
 
     def find_posts(self, feed: str, limit: int) -> list[SitemapPost]:
         """Return pages that look like entries of a feed and are to be read, those that changed last first.
@@ -503,6 +537,11 @@ class StoredSitemaps(Repository):
         with self._database.transaction() as connection:
             feed_id = self._leased_feed_id(connection, feed)
             execute(connection, NOTE_POST, {"feed_id": feed_id, "url": post.url, "lastmod": post.lastmod})
+
+
+def _missing_pages(connection: Connection, feed_id: int) -> list[str]:
+    read = {row.url for row in execute(connection, POSTS_READ, {"feed_id": feed_id})}
+    return [url for url in _compare_sitemaps(connection, feed_id).missing if url not in read]
 
 
 def _at(site: str, url: str) -> dict[str, Any]:

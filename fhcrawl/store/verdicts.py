@@ -94,7 +94,7 @@ SELECT renames.feed_id, 'renamed', count(*), NULL, NULL
 """
 # How the history of feeds was obtained: by documents that links or lists name, or that the software `name`
 # has (`platforms`), and by captures. The numbers are those of the places.
-LINKS, PLATFORM, LIST, WEB_ARCHIVE, WARC = range(5)
+LINKS, PLATFORM, LIST, WEB_ARCHIVE, WARC, PAGES_OF_SITEMAPS = range(6)
 OBTAINED = f"""
 SELECT DISTINCT feed_id, CASE WHEN platform IS NULL THEN {LINKS} ELSE {PLATFORM} END AS way, platform AS name
 FROM documents WHERE feed_id = ANY(:feeds) AND (
@@ -104,11 +104,15 @@ UNION
 SELECT DISTINCT mementos.feed_id, CASE WHEN archive = '{WARC_FILES}' THEN {WARC} ELSE {WEB_ARCHIVE} END, NULL
 FROM mementos JOIN timemaps ON timemaps.id = mementos.timemap_id
 WHERE mementos.feed_id = ANY(:feeds) AND marks <> ''
+UNION
+SELECT DISTINCT feed_id, {PAGES_OF_SITEMAPS}, NULL FROM sitemap_posts
+WHERE feed_id = ANY(:feeds) AND entry_id IS NOT NULL
 """
 MAY_BE_CUT = "shows as many entries as the feed itself: its period may have more entries"
 # Of unknown software.
 PAGES = dict.fromkeys((NUMBERED.name, PROBE.name), NUMBERED.name)
-WAYS = {LINKS: "links", LIST: "a list", WEB_ARCHIVE: "web archive", WARC: "WARC"}
+CAPTURED = {WEB_ARCHIVE: "web archive", WARC: "WARC"}
+WAYS = {LINKS: "links", LIST: "a list", **CAPTURED, PAGES_OF_SITEMAPS: "web pages"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,7 @@ class Feed:
     :param complete_as_of: when it was last complete, as far as is known
     :param sitemap: what the sitemaps of its site list
     :param obtained: how its history was obtained: `links`, `WordPress pages`, `a list`, `web archive`,
-        `WARC`; [] if only its subscription document was read
+        `WARC`, `web pages` (of the sitemap); [] if only its subscription document was read
     :param unexported: number of changes that `crawl -o` has not exported yet
     :param deleted_entries: number of entries that were deleted; `entries` does not include them
     :param basis: why it is complete, a key of `BASES`; None if it is not
@@ -163,6 +167,11 @@ class Feed:
     def words(self) -> set[str]:
         """What `--fail-on` is about: the verdict as people read it, and `failed` if its last read failed."""
         return words(self.verdict, self.reasons)
+
+    @property
+    def is_captured(self) -> bool:
+        """Whether captures of it were read."""
+        return not {*CAPTURED.values()}.isdisjoint(self.obtained)
 
     @property
     def verdict_in_words(self) -> str:

@@ -40,7 +40,7 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
     since = two["reasons"][0].pop("since")
     assert since >= two["crawled"]
     nothing = ["description", "link", "language", "image", "owner", "copyright", "generator", "subscribed"]
-    nothing += ["not_modified_ignored", "complete_as_of", "sitemap", "basis"]
+    nothing += ["not_modified_ignored", "complete_as_of", "sitemap", "basis", "gap"]
     usual: dict[str, object] = {
         **dict.fromkeys(nothing),
         **{name: [] for name in ("authors", "categories", "duplicates", "spans", "holes")},
@@ -72,6 +72,7 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
         "documents": {"missing": 1, "processed": 1},
         "obtained": [],
         "oldest": "2003-12-13T18:30:02Z",
+        "gap": {"url": crawled.url("/gone"), "before": "2003-12-13T18:30:02Z", "after": None},
     }
 
 
@@ -84,6 +85,7 @@ def test_feeds_as_table(crawled: FeedServer, project: Project) -> None:
     assert lines[2].split()[-3:] == ["-", "complete", crawled.url("/one")]
     assert lines[3] == "2 feeds: 1 incomplete, 1 complete"
     assert lines[5].startswith(f"{crawled.url('/gone')} is missing (404), since 2")
+    assert lines[5].endswith("; entries before 2003-12-13 are unknown")
     assert lines[6] == f"What to do: {ReasonKind.HTTP_404.advice}"
 
 
@@ -96,15 +98,19 @@ def test_feeds_as_sentences_to_quote(crawled: FeedServer, project: Project) -> N
     begin = rf"According to fhcrawl {re.escape(__version__)} on 20\S+Z, "
     complete, gap = (re.sub(begin, "", line) for line in sorted(done.stdout.splitlines(), key=len))
     assert {complete, gap} == {
-        f'"One\\x85feed" ({one}) has the verdict "complete" as of {feeds[one]["crawled"]}: 3 entries, dated '
-        "2001-01-01 to 2003-12-13, from 2 documents; nothing is missing, because its chain of documents was "
-        "read to its oldest document.",
-        f'"Example Feed" ({two}) has the verdict "incomplete" as of {feeds[two]["checked"]}: 1 entry, dated '
-        f"2003-12-13 to 2003-12-13, from 1 document; missing: {crawled.url('/gone')} is missing (404).",
+        f'"One\\x85feed" ({one}) has the verdict "complete" as of {feeds[one]["crawled"]}: nothing is '
+        "missing, because its chain of documents was read to its oldest document. Stored: 3 entries, dated "
+        "2001-01-01 to 2003-12-13, from 2 documents.",
+        f'"Example Feed" ({two}) has the verdict "incomplete" as of {feeds[two]["checked"]}: '
+        f"{crawled.url('/gone')} is missing (404), since {feeds[two]['reasons'][0]['since'][:10]}; entries "
+        "before 2003-12-13 are unknown. Stored: 1 entry, dated 2003-12-13 to 2003-12-13, from 1 document.",
     }
-    refused = project.scrapy("feeds", "--cite", "--json")
+    assert (feeds[one]["gap"], feeds[two]["gap"]["before"][:10]) == (None, "2003-12-13")
+    [row] = json.loads(project.scrapy("feeds", one, "--cite", "--json").stdout)
+    assert re.sub(begin, "", row["citation"]) in {complete, gap}
+    refused = project.scrapy("feeds", "--cite", "--missing")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.endswith(" --cite prints sentences; omit --json and --missing\n")
+    assert refused.stderr.endswith(" --cite and --missing together require --json\n")
 
 
 def test_each_kind_of_feed_has_the_time_as_of_which_it_is_complete(

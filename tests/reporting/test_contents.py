@@ -10,6 +10,7 @@ from fhcrawl.logical_feed.verdicts import BASES
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import page
 from fhcrawl.store import ChainNode, Details, Feed
+from fhcrawl.store.feeds import Gap
 
 NOW = "2026-03-01T04:05:06Z"
 
@@ -22,8 +23,11 @@ def document(number: int, state: str = "processed", lost: int = 0, reason: str |
     )
 
 
+DECEMBER, FEBRUARY = "2003-12-13T00:00:00Z", "2004-02-01T00:00:00Z"
+
+
 def details(**known: Any) -> Details:
-    empty: dict[str, Any] = {"since": NOW, "months": {}, "first": None, "last": None, "gap_before": None}
+    empty: dict[str, Any] = {"since": NOW, "months": {}, "first": None, "last": None, "gap": None}
     empty |= {"latest": [], "chain": [], "snapshot": [], "beside": 0}
     return Details(**{**empty, **known})
 
@@ -156,20 +160,27 @@ def test_summary_of_a_feed_is_a_sentence(reasons: list[Reason], summary: str) ->
 
 
 @pytest.mark.parametrize(
-    ("kind", "gap_before", "unknown_before"),
+    ("kind", "gap", "obtained", "unknown"),
     [
-        (ReasonKind.HTTP_404, "2004-02-01T00:00:00Z", "2004-02-01T00:00:00Z"),
+        (ReasonKind.HTTP_404, (FEBRUARY, None), [], "entries before 2004-02-01 are unknown"),
+        (
+            ReasonKind.HTTP_404,
+            (FEBRUARY, DECEMBER),
+            [],
+            "entries between 2003-12-13 and 2004-02-01 may be missing",
+        ),
+        (ReasonKind.HTTP_404, (FEBRUARY, DECEMBER), ["WARC"], "entries before 2004-02-01 may be missing"),
         # Each document was read, and nobody knows what is behind them.
-        (ReasonKind.LOOP, None, "2003-12-13T00:00:00Z"),
-        (ReasonKind.NO_HISTORY, None, "2003-12-13T00:00:00Z"),
-        (ReasonKind.PAGED, None, None),
-        (ReasonKind.ENTRIES_LOST, None, None),
+        (ReasonKind.LOOP, None, [], "entries before 2003-12-13 are unknown"),
+        (ReasonKind.NO_HISTORY, None, [], "entries before 2003-12-13 are unknown"),
+        (ReasonKind.PAGED, None, [], ""),
+        (ReasonKind.ENTRIES_LOST, None, [], ""),
     ],
 )
-def test_time_before_a_gap_is_not_known(
-    kind: ReasonKind, gap_before: str | None, unknown_before: str | None
+def test_times_of_a_gap(
+    kind: ReasonKind, gap: tuple[str, str | None] | None, obtained: list[str], unknown: str
 ) -> None:
-    feed = stored("http://x/0", Verdict.INCOMPLETE, [reason(kind)])
-    known = details(months={"2003-12": 1, "2004-02": 1}, first="2003-12-13T00:00:00Z", gap_before=gap_before)
-    section = page.Section(feed, known)
-    assert section.gap_before == unknown_before
+    feed = replace(stored("http://x/0", Verdict.INCOMPLETE, [reason(kind)]), obtained=obtained)
+    place = None if gap is None else Gap("http://x/1", *gap)
+    known = details(months={"2003-12": 1, "2004-02": 1}, first=DECEMBER, gap=place)
+    assert page.Section(feed, known).unknown == unknown

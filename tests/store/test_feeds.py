@@ -38,7 +38,7 @@ def test_chain_goes_from_the_subscription_document_to_the_gap(server: FeedServer
     assert found.months == {"2003-12": 3, "2004-02": 1}
     assert (found.first, found.last) == ("2003-12-01T01:00:00Z", "2004-02-01T00:00:00Z")
     assert (found.snapshot, found.beside) == ([], 0)
-    assert found.gap_before == "2003-12-01T01:00:00Z"
+    assert found.gap == (server.url("/1"), "2003-12-01T01:00:00Z", None)
 
 
 def test_gap_is_before_the_oldest_entry_of_the_last_document(server: FeedServer, project: Project) -> None:
@@ -46,18 +46,20 @@ def test_gap_is_before_the_oldest_entry_of_the_last_document(server: FeedServer,
     old, first, second = (f"{year}-01-01T00:00:00Z" for year in (1999, 2004, 2005))
     newest = atom([E("3", updated="2006-01-01T00:00:00Z"), E("0", updated=old)], prev="/2")
     older = atom([E("2", updated=second), E("1", updated=first)], prev="/1")
-    assert crawled(server, project, feed=newest, _2=older).gap_before == first
+    assert crawled(server, project, feed=newest, _2=older).gap == (server.url("/1"), first, old)
     # An archive that can be read in part is known as far as that.
     oldest = atom([E("-1", updated="2002-01-01T00:00:00Z")])
     found = crawled(server, project, _1=oldest.replace("</feed>", "<entry>"))
-    assert (found.chain[-1].state, found.gap_before) == ("invalid", "2002-01-01T00:00:00Z")
-    assert crawled(server, project, _1=oldest).gap_before is None
+    assert found.chain[-1].state == "invalid"
+    assert found.gap == (server.url("/1"), "2002-01-01T00:00:00Z", old)
+    assert crawled(server, project, _1=oldest).gap is None
 
 
 def test_gap_behind_the_subscription_document_is_before_it_all(server: FeedServer, project: Project) -> None:
     for year in (2004, 2005, 2006):
         body = atom([E(str(year), updated=f"{year}-01-01T00:00:00Z")], prev="/gone")
-        assert crawled(server, project, feed=body).gap_before == "2004-01-01T00:00:00Z"
+        gap = crawled(server, project, feed=body).gap
+        assert gap == (server.url("/gone"), "2004-01-01T00:00:00Z", None)
 
 
 def test_latest_entries_are_those_with_the_latest_times(server: FeedServer, project: Project) -> None:
@@ -108,7 +110,7 @@ def test_feed_that_was_never_read_has_no_entries(server: FeedServer, project: Pr
     found = details(project, server.url("/none"))
     assert [d.state for d in found.chain] == ["missing"]
     assert (found.months, found.first, found.latest) == ({}, None, [])
-    assert found.gap_before is None
+    assert found.gap is None
 
 
 def test_deleted_entries_do_not_count(server: FeedServer, project: Project) -> None:
