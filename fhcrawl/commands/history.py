@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from fhcrawl.commands import print_lines, stored, typed
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
-from fhcrawl.utils.text import json_escaped, printable
+from fhcrawl.utils.text import json_escaped, numbered, printable
 
 if TYPE_CHECKING:
     import argparse
@@ -63,9 +63,14 @@ class Command(command.Command):
         print_lines(_as_json(feed, versions) if opts.json else _as_text(versions, hint), opts.json)
 
 
+# A deletion is not a version.
+def _number_of_versions(row: Row[Any]) -> int:
+    return int(row.earlier) + (row.deleted is None)
+
+
 def _list_as_json(feed: str, entries: list[Row[Any]]) -> Iterator[str]:
     for row in entries:
-        fields = {"feed": feed, "id": row.id, "title": row.title, "versions": row.earlier + 1}
+        fields = {"feed": feed, "id": row.id, "title": row.title, "versions": _number_of_versions(row)}
         yield json_escaped(json.dumps({**fields, "deleted": row.deleted}, ensure_ascii=False))
 
 
@@ -73,7 +78,7 @@ def _list_as_text(entries: list[Row[Any]], hint: str) -> Iterator[str]:
     for row in entries:
         time, title = row.deleted or row.time or "-", row.title or "(no title)"
         yield LINE.format("deleted" if row.deleted else "current", printable(time), printable(title))
-        yield LINE.format("", f"{row.earlier + 1} version{'s' if row.earlier else ''}", printable(row.id))
+        yield LINE.format("", numbered(_number_of_versions(row), "version", "versions"), printable(row.id))
     if not entries:
         yield f"No entry has an earlier version or is deleted{hint}"
 

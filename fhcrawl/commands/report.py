@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import end_with_reader, print_lines
+from fhcrawl.commands import end_with_reader, print_lines, stored
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError, ExportError, FhcrawlError
 
@@ -17,16 +17,18 @@ if TYPE_CHECKING:
 
 
 class Command(command.Command):
-    usage = "-o FILE"
+    usage = "-o FILE [URL …]"
     description = (
-        "Write a self-contained HTML page, suitable for e-mail: a table of all feeds in the store, worst "
-        "first, with advice, and for each feed what is missing, its latest entries, its entries over time "
-        "and its documents. An existing file is replaced once the new one is complete."
+        "Write a self-contained HTML page, suitable for e-mail: a table of the feeds, worst first, with "
+        "advice, and for each feed what is missing, its latest entries, its entries over time and its "
+        "documents. An existing file is replaced once the new one is complete."
     )
     examples = (
         "fhcrawl report -o report.html",
+        "fhcrawl report -o blog.html https://example.org/blog.rss",
         "fhcrawl report -o - | gzip > report.html.gz",
     )
+    operand = ("URL", "URL of a feed (default: all feeds in the store)")
     options: ClassVar[dict[str, dict[str, Any]]] = {
         "-o --output": {"metavar": "FILE", "help": "output file; - for stdout"}
     }
@@ -45,7 +47,7 @@ class Command(command.Command):
                 self.opened_store() as store,
                 open_stdout() if is_stdout else replacing(Path(opts.output)) as file,
             ):
-                feeds = _report(store, file)
+                feeds = _report(store, [stored(store, url) for url in args], file)
         except OSError as error:
             raise ExportError(f"Cannot write to {opts.output} ({error.strerror})") from error
         except FhcrawlError as error:
@@ -54,13 +56,13 @@ class Command(command.Command):
             print_lines([f"Report on {feeds} feed{'' if feeds == 1 else 's'} written to {opts.output}"])
 
 
-def _report(store: Store, file: IO[bytes]) -> int:
+def _report(store: Store, urls: list[str], file: IO[bytes]) -> int:
     from fhcrawl.reporting import page
     from fhcrawl.utils.clock import now
 
     text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
-    several = store.feeds.count() > page.MOST_OPEN
-    feeds = ((feed, store.feeds.read_details(feed.feed)) for feed in store.feeds.read())
+    several = (len(urls) or store.feeds.count()) > page.MOST_OPEN
+    feeds = ((feed, store.feeds.read_details(feed.feed)) for feed in store.feeds.read(urls=urls))
     overview = page.write(feeds, text, now(), several)
     text.flush()
     text.detach()

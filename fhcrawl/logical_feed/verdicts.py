@@ -102,7 +102,7 @@ NO_DOCUMENT = {
     ReasonKind.NOT_READ: "has never been read",
     ReasonKind.ONLY_CAPTURES: "has never been read directly; its entries are from captures",
 }
-HAS_OTHER_PAGES = "is made with {}, which has older entries on pages that the feed does not link to"
+HAS_OTHER_PAGES = "is made with {}, which has older entries on unlinked pages"
 IS_PAGED = "is split into pages; entries can move between pages during a crawl"
 IS_READ = "was read in full"
 NOT_CONFIRMED = f"{IS_READ}, not confirmed: all of its pages were read only once"
@@ -167,7 +167,7 @@ def verdict(
         if evidence.software is not None:
             why, detail = ReasonKind.PLATFORM, HAS_OTHER_PAGES.format(evidence.software)
             if evidence.software == NUMBERED.name:
-                detail = "has older entries on numbered pages that it does not link to"
+                detail = "has older entries on unlinked numbered pages"
         detail += evidence.in_words if covered is None else f"{evidence.in_words}; {_coverage(covered)}"
         reasons += [Reason(why, feed, detail, since), *_holes(feed, covered, is_held_back)]
         reached.append(Verdict.UNKNOWN)

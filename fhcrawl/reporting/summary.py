@@ -315,6 +315,7 @@ COUNTED = (
 )
 PLAIN = frozenset({ReasonKind.NO_HISTORY, ReasonKind.PLATFORM})
 ORDER = ["", *(kind.advice for kind in COUNTED)]
+PLURALS = {"is": "are", "was": "were", "has": "have", "does": "do"}
 TO_DO = "What to do:"
 MORE_FEEDS = "and {:,} more feeds: `fhcrawl feeds` lists them"
 MORE_REASONS = "and {:,} more: `fhcrawl feeds --wide` lists them"
@@ -343,11 +344,16 @@ class Problems:
             if number == 1:
                 yield from look.sentence(urls[0], rest)
                 continue
-            yield from look.wrap(f"each of {number:,} feeds {common}")
+            yield from look.wrap(f"{number:,} feeds {_plural(common)}")
             room = None if look.width is None else look.width - len(INDENT)
             yield from (INDENT + (url if room is None else cut_in_middle(url, room)) for url in urls)
             if more := number - len(urls):
                 yield f"{INDENT}and {more:,} more"
+
+
+def _plural(predicate: str) -> str:
+    verb, space, rest = predicate.partition(" ")
+    return f"{PLURALS.get(verb, verb)}{space}{rest.replace(' its ', ' their ')}"
 
 
 def unknown_entries(feed: Feed, gap: Gap) -> str:
@@ -441,7 +447,9 @@ class Summary:
             since = "" if self._of_run else f", since {reason.since[:DAY]}"
             if gap is not None and reason.url == gap.url and (unknown := unknown_entries(feed, gap)):
                 since += f"; {unknown}"
-            self._note(reason.kind, reason.url, reason.detail, since, advised.advice)
+            # The document of a gap does not show which feed it belongs to.
+            title = feed.title if reason.url != feed.feed else None
+            self._note(reason.kind, reason.url, reason.detail, since, advised.advice, title)
 
     def add_unknown(self, url: str, kind: ReasonKind, detail: str) -> None:
         unknown = Verdict.UNKNOWN.value
@@ -462,7 +470,9 @@ class Summary:
         else:
             self._rows.append(row)
 
-    def _note(self, kind: ReasonKind, url: str, detail: str, since: str, advice: str) -> None:
+    def _note(
+        self, kind: ReasonKind, url: str, detail: str, since: str, advice: str, title: str | None = None
+    ) -> None:
         problems = self._problems.setdefault(advice, Problems())
         self._has_gaps = self._has_gaps or kind.is_gap
         detail = printable(detail)
@@ -476,7 +486,8 @@ class Summary:
             return
         problems.number += 1
         if self._most_reasons is None or len(problems.listed) < self._most_reasons:
-            problems.listed.append((self._shown(url), f"{detail}{since}"))
+            of_feed = f"({printable(title.strip())}) " if title else ""
+            problems.listed.append((self._shown(url), f"{of_feed}{detail}{since}"))
 
     def lines(self, look: Look) -> Iterator[str]:
         yield from self.table_lines(look)

@@ -84,7 +84,7 @@ def test_feeds_as_table(crawled: FeedServer, project: Project) -> None:
     assert lines[2].split()[:3] == ["One\\x85feed", "archived", "3"]
     assert lines[2].split()[-3:] == ["-", "complete", crawled.url("/one")]
     assert lines[3] == "2 feeds: 1 incomplete, 1 complete"
-    assert lines[5].startswith(f"{crawled.url('/gone')} is missing (404), since 2")
+    assert lines[5].startswith(f"{crawled.url('/gone')} (Example Feed) is missing (404), since 2")
     assert lines[5].endswith("; entries before 2003-12-13 are unknown")
     assert lines[6] == f"What to do: {ReasonKind.HTTP_404.advice}"
 

@@ -657,7 +657,7 @@ def test_known_pages_are_named_without_the_option(server: FeedServer, project: P
         assert (feed["verdict"], feed["entries"]) == ("unknown", len(site.of))
         [reason] = feed["reasons"]
         assert reason["kind"] == "platform"
-        assert reason["detail"].startswith("has older entries on numbered pages that it does not link to")
+        assert reason["detail"].startswith("has older entries on unlinked numbered pages")
     project.crawl(site.feed, args=PROBE)
     assert project.verdict() == READ_ONCE
 
