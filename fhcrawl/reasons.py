@@ -47,7 +47,9 @@ OFTENER = (
 OLDER = "look for an older snapshot, or for the feed's archives"
 ONLY_CAPTURES = "nothing, if the feed no longer exists; otherwise the next run tries again"
 OURS = "find the error in the log and fix its cause; the next run tries again"
-PLAIN = "crawl it often, because fhcrawl keeps all entries; --web-archive adds those that web archives have"
+PLAIN = (
+    "crawl it often, because fhcrawl keeps all entries; --from-sitemap and --web-archive may find older ones"
+)
 PLATFORM = (
     "to read older entries, crawl it without --no-platforms and platforms = false; "
     "if its software is unknown, add --probe"

@@ -129,7 +129,8 @@ def citation(feed: Feed, store: Store) -> str:
     why = [f"nothing is missing, because {BASES[feed.basis]}"] if feed.basis is not None else []
     gap = store.feeds.find_gap(feed)
     for reason in feed.reasons[:MOST_CITED]:
-        why.append(f"{escaped(reason.url)} {printable(reason.detail)}, since {reason.since[:DAY]}")
+        since = f", since {reason.since[:DAY]}" if reason.is_gap or reason.last_read else ""
+        why.append(f"{escaped(reason.url)} {printable(reason.detail)}{since}")
         if gap is not None and reason.url == gap.url and (unknown := unknown_entries(feed, gap)):
             why.append(unknown)
     if (more := len(feed.reasons) - MOST_CITED) > 0:

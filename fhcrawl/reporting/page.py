@@ -34,7 +34,9 @@ MOST_SINGLE = 3
 MOST_STRETCHES = 40
 MOST_REASONS = 20
 # With entries in more months than these, they are counted by year.
-MOST_MONTHS = 24
+MOST_MONTHS = 36
+# Dates of a wrong century do not make the table long.
+MOST_YEARS = 100
 MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
 TO_THE_YEAR, TO_THE_MONTH, TO_THE_DAY, TO_THE_MINUTE = map(
     len, ("2003", "2003-12", "2003-12-13", "2003-12-13T18:30")
@@ -160,11 +162,19 @@ def _summary(feed: Feed, details: Details, gaps: list[Reason]) -> str:
 
 
 def over_time(months: Mapping[str, int]) -> list[tuple[str, int, int]]:
+    """Return the months, else the years, from the first to the last one, with their numbers and totals."""
     dated = sorted(month for month in months if MONTH.fullmatch(month))
-    precision = TO_THE_MONTH if len(dated) <= MOST_MONTHS else TO_THE_YEAR
+    if not dated:
+        return []
+    first, last = (12 * int(month[:TO_THE_YEAR]) + int(month[-2:]) - 1 for month in (dated[0], dated[-1]))
+    is_long = last - first >= MOST_MONTHS
     counts: Counter[str] = Counter()
+    if not is_long:
+        counts.update({f"{month // 12:04}-{month % 12 + 1:02}": 0 for month in range(first, last + 1)})
+    elif last // 12 - first // 12 < MOST_YEARS:
+        counts.update({f"{year:04}": 0 for year in range(first // 12, last // 12 + 1)})
     for month in dated:
-        counts[month[:precision]] += months[month]
+        counts[month[: TO_THE_YEAR if is_long else TO_THE_MONTH]] += months[month]
     return [(*item, total) for item, total in zip(counts.items(), accumulate(counts.values()), strict=True)]
 
 

@@ -578,7 +578,9 @@ def walk_ends(chain: History) -> Iterator[Finding]:
     elif chain.limit is not None:
         text = f"The check stopped after {chain.limit:,} documents: older documents were not checked."
         yield warning(text, None, "Check it with a higher --max-documents.")
-    elif chain.kind is Kind.ARCHIVED and documents[-1].is_whole:
+    elif (
+        chain.kind is Kind.ARCHIVED and documents[-1].is_whole and not any(d.feed.declared for d in documents)
+    ):
         yield good(f"The chain leads to its oldest document, {documents[-1].requested_url}.")
 
 

@@ -64,9 +64,24 @@ def test_long_alternating_chain_is_summarised_in_few_stretches() -> None:
 
 def test_entries_of_many_months_are_counted_by_year() -> None:
     months = {"2003-12": 3, "2004-02": 1, "": 9, "2004-13": 9}
-    assert page.over_time(months) == [("2003-12", 3, 3), ("2004-02", 1, 4)]
+    assert page.over_time(months) == [("2003-12", 3, 3), ("2004-01", 0, 3), ("2004-02", 1, 4)]
     months |= {f"{year}-{month:02}": 1 for year in (2010, 2009) for month in range(1, 13)}
-    assert page.over_time(months) == [("2003", 3, 3), ("2004", 1, 4), ("2009", 12, 16), ("2010", 12, 28)]
+    counts = {
+        "2003": 3,
+        "2004": 1,
+        **dict.fromkeys(("2005", "2006", "2007", "2008"), 0),
+        "2009": 12,
+        "2010": 12,
+    }
+    assert [(year, number) for year, number, _ in page.over_time(months)] == [*counts.items()]
+    assert [year for year, *_ in page.over_time({**months, "1001-01": 1})] == [
+        "1001",
+        "2003",
+        "2004",
+        "2009",
+        "2010",
+    ]
+    assert page.over_time({"": 1}) == []
 
 
 def test_overview_counts_each_feed() -> None:

@@ -214,7 +214,7 @@ def test_feeds_have_their_latest_entries_and_holes(root: html.HtmlElement) -> No
     assert [cell.text_content().strip() for cell in cells] == [
         *("2026-01-20 00:00 UTC", "2026-02-01 00:00 UTC", "3"),
     ]
-    assert "Read from 2026-02-01 to 2026-03-01, without holes." in root.text_content()
+    assert "From 2026-02-01 to 2026-03-01, no entry was missed between two reads." in root.text_content()
 
 
 def test_long_name_is_cut() -> None:

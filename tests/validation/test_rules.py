@@ -6,7 +6,7 @@ import pytest
 
 from fhcrawl.validation import CHAIN_RULES, DOCUMENT_RULES, Finding, History, Needs, Severity
 from tests.validation import histories
-from tests.validation.cases import ADVICE, CASES, ERROR, GOOD, LINK_TO_2, WARNING, Case
+from tests.validation.cases import ADVICE, CASES, DECLARED, ERROR, GOOD, LINK_TO_2, WARNING, Case
 from tests.validation.histories import (
     ARCHIVE,
     ATOM_SET,
@@ -109,6 +109,11 @@ FOUND: dict[str, tuple[dict[str, str], str, list[tuple[Severity, str | None]]]] 
     # What may be behind a fault is neither missing nor good.
     "a cut link": (cut("1", '  <link rel="next-archive"'), "next-archive", []),
     "a cut subscription document": (cut("index", '  <link rel="prev-archive"'), "says-its-history", []),
+    "an export with a gap": (
+        replaced("index", (LINK_TO_2, f"{LINK_TO_2}{DECLARED}")),
+        "walk-ends",
+        [],
+    ),
     "cut entries": (cut("1", "</entry>"), "one-newest-version", []),
     "a cut end": (cut("1", "</entry>"), "walk-ends", []),
 }
