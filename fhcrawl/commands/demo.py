@@ -178,7 +178,7 @@ def _summarise(run: int, stats: dict[str, Any], output: Path, store: Path) -> No
     print(f"""
 Documents  {fetched} fetched{", the rest already processed" if skipped else ""}
 Exported   {len(changes)} entries: {changes.count("new")} new, {changes.count("updated")} updated
-Repeated   {unchanged + older} entries in other documents: {unchanged} unchanged, {older} in older versions
+Repeated   {unchanged} entries unchanged in other documents, {older} there in older versions
 Verdict    {verdict}
 File       {output.resolve()}
 Store      {store}

@@ -59,7 +59,7 @@ class Output(NamedTuple):
 
 
 class Command(command.Command):
-    usage = "-o PLACE [--feed URL …] [options]"
+    usage = "-o PLACE [--feed URL … | --subscribed] [options]"
     description = (
         "Write the newest version of every entry in the store to a file. An existing file is replaced once "
         "the new one is complete."
@@ -74,7 +74,7 @@ class Command(command.Command):
         "fhcrawl export -o whole.atom --feed https://example.org/index.rss --gaps",
         "fhcrawl export -o mirror/ --base https://mirror.example/ --feed https://example.org/index.rss",
         "fhcrawl export -o versions.jsonl --versions",
-        "fhcrawl export -o feeds.opml",
+        "fhcrawl export -o subscriptions.opml --subscribed",
         "fhcrawl export -o s3://bucket/history.jsonl",
     )
 
@@ -94,6 +94,7 @@ class Command(command.Command):
             "default": [],
             "help": "export only this feed (may be repeated)",
         },
+        "--subscribed": {"action": "store_true", "help": "export only the subscribed feeds"},
         "--since": {
             "metavar": "DATE",
             "help": "export only entries updated (or published, if never updated) on or after this date",
@@ -154,7 +155,8 @@ class Command(command.Command):
             end_with_reader()
         try:
             with self.opened_store() as store:
-                feeds = _read_feeds(store, output, [named(store, url) for url in opts.feed], opts.gaps)
+                opts.feed = _chosen_urls(store, opts)
+                feeds = _read_feeds(store, output, opts.feed, opts.gaps)
                 summary = self._write(output, opts, store, feeds, wanted)
                 if output.write_list is None:
                     warn_of_gaps(feeds or store.feeds.read())
@@ -242,6 +244,15 @@ def warn_of_gaps(feeds: Iterable[Feed]) -> None:
         print(*warnings, sep="\n", end="\n" if warnings else "", file=sys.stderr or io.StringIO())
 
 
+def _chosen_urls(store: Store, opts: argparse.Namespace) -> list[str]:
+    if not opts.subscribed:
+        return [named(store, url) for url in opts.feed]
+    urls = list(store.subscriptions.read())
+    if not urls:
+        raise ArgumentError("No feed is subscribed; remove --subscribed, or use fhcrawl subscribe")
+    return urls
+
+
 def _parse_output(settings: Settings, opts: argparse.Namespace) -> Output:
     from fhcrawl.exporters import storages
     from fhcrawl.exporters.documents import XML_FORMATS
@@ -284,6 +295,8 @@ def _with_stored(settings: Settings, fields: list[str] | dict[str, str]) -> list
 
 
 def _check_history(output: Output, opts: argparse.Namespace) -> None:
+    if opts.subscribed and opts.feed:
+        raise ArgumentError("--subscribed exports all subscribed feeds; remove --subscribed or --feed")
     history = [f"--{name}" for name in ("versions", "deleted") if getattr(opts, name)]
     if history and (output.xml or output.write_list):
         raise ArgumentError(f"{history[0]} requires rows; use -o FILE.jsonl, FILE.csv or FILE.parquet")

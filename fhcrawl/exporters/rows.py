@@ -17,7 +17,6 @@ import pickle
 import re
 from contextlib import contextmanager
 from datetime import datetime
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from itertools import chain, islice
 from tempfile import TemporaryFile
@@ -43,7 +42,7 @@ from fhcrawl.items import (
     STORED_FIELDS,
     STORED_TIMES,
 )
-from fhcrawl.utils.text import escaped, how_to_install
+from fhcrawl.utils.text import escaped, how_to_install, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -252,8 +251,9 @@ def check(settings: BaseSettings) -> None:
 def _check_names(what: str, names: list[str], valid: list[str]) -> None:
     for name in names:
         if name not in valid:
-            near = get_close_matches(name.lower(), valid, 1, 0) or valid
-            raise ArgumentError(f"There is no {what} {name!r}; did you mean {near[0]!r}?")
+            near = nearest(name.lower(), valid)
+            hint = f"did you mean {near!r}?" if near else f"choose from: {', '.join(valid)}"
+            raise ArgumentError(f"There is no {what} {name!r}; {hint}")
 
 
 def only(fields: list[str] | dict[str, str], names: Collection[str]) -> list[str] | dict[str, str]:

@@ -147,6 +147,15 @@ def test_opml_has_verdicts_and_is_a_list_of_feeds(crawled: FeedServer, project: 
         f"{OURS}crawled": two.get(f"{OURS}crawled"),
     }
     assert list(subscriptions.from_file(path)) == [crawled.url("/one"), crawled.url("/two")]
+    subscribed = ("export", "--subscribed", "-o", "feeds.opml")
+    assert project.scrapy(*subscribed).stderr.endswith(
+        "No feed is subscribed; remove --subscribed, or use fhcrawl subscribe\n"
+    )
+    project.scrapy("subscribe", crawled.url("/two"))
+    assert project.scrapy(*subscribed).stdout == "1 feed written to feeds.opml\n"
+    assert list(subscriptions.from_file(path)) == [crawled.url("/two")]
+    refused = project.scrapy(*subscribed, "--feed", crawled.url("/one"))
+    assert (refused.returncode, "remove --subscribed or --feed" in refused.stderr) == (2, True)
 
 
 @pytest.mark.usefixtures("crawled")
