@@ -48,7 +48,7 @@ PUBLISHERS = (
     Publisher("60 a day, in 12 hours", 30, lambda _: (60, 12)),
     Publisher("2 a day; 40 in 6 hours each Thursday", 15, lambda day: (40, 6) if day % 7 == 0 else (2, 12)),
     Publisher(
-        "1 a week; a conference of 3 days, 50 a day, each quarter",
+        "1 a week; 50 a day on 3 days each quarter",
         10,
         lambda day: (50, 10) if day % 91 in (60, 61, 62) else (1 / 7, 12),
     ),
@@ -92,13 +92,13 @@ def simulate(publisher: Publisher, with_rule: bool) -> Result:
 
 def line(publisher: Publisher) -> str:
     without, with_rule = (simulate(publisher, rule) for rule in (False, True))
-    pairs = (f"{before:,} | {after:,}" for before, after in zip(without, with_rule, strict=True))
+    pairs = (f"{getattr(without, name):,} | {getattr(with_rule, name):,}" for name in ("polls", "missed"))
     return f"| {publisher.name} | {publisher.shown} | {' | '.join(pairs)} |"
 
 
 def main() -> None:
-    print("| Entries | Shown | Polls | with the rule | Holes | with | Entries lost | with |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| Entries | Shown | Polls | With it | Entries lost | With it |")
+    print("|---|---|---|---|---|---|")
     for publisher in PUBLISHERS:
         print(line(publisher))
 

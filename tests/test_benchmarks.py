@@ -57,7 +57,7 @@ def test_benchmark_of_clusters_reports_both_crawls_and_their_ratio() -> None:
     assert re.search(r"^1 worker's time to 2 workers' -?[\d.]+   at least 1\.8$", printed, re.MULTILINE)
 
 
-def test_documentation_has_the_number_of_holes_in_a_year() -> None:
+def test_documentation_has_the_numbers_of_a_simulated_year() -> None:
     table = (ROOT / "docs" / "explanation" / "plain-feeds.md").read_text(encoding="utf-8")
     assert line(PUBLISHERS[2]) in table
     assert all(f"| {publisher.name} | {publisher.shown} |" in table for publisher in PUBLISHERS)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from scrapy.settings import default_settings
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import NullPool, create_engine, inspect
 
 from fhcrawl import items, settings
 from fhcrawl.exporters.rows import PROFILES
@@ -125,13 +125,14 @@ def test_commands_in_examples_are_understood(page: str) -> None:
 def test_each_column_of_a_view_is_described_and_the_query_works(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.sqlite"
     Store.open(url).close()
+    engine = create_engine(url, poolclass=NullPool)
     for view in schema.VIEWS:
-        columns = [column["name"] for column in inspect(create_engine(url)).get_columns(view)]
+        columns = [column["name"] for column in inspect(engine).get_columns(view)]
         section = source("reference/views").partition(f"\n## {view}\n")[2].partition("\n## ")[0]
         cells = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
         assert sorted(re.findall(r"`(\w+)`", " ".join(cells))) == sorted(columns), view
     [query] = re.findall(r'^    sqlite3 .*"(SELECT .+)"$', source("reference/views"), re.MULTILINE)
-    with create_engine(url).connect() as connection:
+    with engine.connect() as connection:
         assert connection.exec_driver_sql(query).all() == []
 
 
