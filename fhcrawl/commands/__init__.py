@@ -22,7 +22,7 @@ OF_COLUMNS: dict[str, dict[str, Any]] = {
     "--fields": {
         "dest": "FHCRAWL_FIELDS",
         "metavar": "NAMES",
-        "help": "columns to export, separated by commas; +NAME adds a column to the default ones",
+        "help": "columns to export, separated by commas; +NAME adds one to the default columns",
     },
     "--profile": {
         "dest": "FHCRAWL_PROFILES",
@@ -33,13 +33,12 @@ OF_COLUMNS: dict[str, dict[str, Any]] = {
     "--extensions": {
         **SWITCH,
         "dest": "FHCRAWL_EXTENSIONS_ENABLED",
-        "help": "add the column `extensions`: everything in an entry for which there is no other column",
+        "help": "add the column `extensions`: everything that has no other column",
     },
     "--excel": {
         **SWITCH,
         "dest": "FHCRAWL_CSV_EXCEL_ENABLED",
-        "help": "write CSV for Excel: UTF-8 with a byte order mark, formulas escaped, times that Excel can "
-        "read",
+        "help": "write CSV for Excel: byte order mark, escaped formulas, times that Excel reads",
     },
 }
 
@@ -51,9 +50,8 @@ FAIL_ON: dict[str, dict[str, Any]] = {
     "--fail-on": {
         "metavar": "VERDICT",
         "choices": ("incomplete", "lossy", "unknown", "failed"),
-        "help": "exit with code 1 if a feed has this verdict or a worse one: incomplete (includes feeds that "
-        "could never be read), lossy, or unknown (anything but complete); or failed: if the last read of a "
-        "feed failed, whatever its verdict",
+        "help": "exit with code 1 if a feed has this verdict or a worse one: incomplete (or never read), lossy, "
+        "unknown (anything but complete); failed: if its last read failed, whatever its verdict",
     }
 }
 

@@ -23,8 +23,8 @@ class Command(command.Command):
     usage = "URL"
     description = (
         "Copy the entire store (FHCRAWL_STORE_URL) to an empty database, from SQLite to PostgreSQL or "
-        "back. Crawls may run meanwhile: the copy has the state of the store when copying began. What was "
-        "not exported then is also exported by the next crawl that uses the copy."
+        "back. Crawls may run meanwhile: the copy has the state of the store when copying began. The next "
+        "crawl that uses the copy also exports what was not exported then."
     )
     examples = (
         "fhcrawl copystore postgresql:///fhcrawl",

@@ -75,7 +75,7 @@ SPIDER_OPTIONS: dict[str, dict[str, Any]] = {
     "--warc": {
         "dest": "spider_warc",
         "metavar": "PATH",
-        "help": "also read old captures of the feeds from a WARC file, or from a folder of WARC files",
+        "help": "also read captures of the feeds from a WARC file or a folder of WARC files",
     },
     "--snapshot": {
         "dest": "spider_snapshot",
@@ -85,7 +85,7 @@ SPIDER_OPTIONS: dict[str, dict[str, Any]] = {
     "--archive": {
         "dest": "spider_archive",
         "metavar": "URL",
-        "help": "also read this older document of the feed, to which no link leads, and those behind it",
+        "help": "also read this unlinked older document of the feed, and those behind it",
     },
     "--ids": {
         "dest": "spider_ids",
@@ -120,8 +120,8 @@ class Command(command.Command, crawl.Command):
     usage = "[URL …] [--feeds FILE] [--due] [-o FILE] [options]"
     description = (
         "Crawl feeds back to their first entry. -o appends what has changed since the last export: one "
-        "line for each new, updated or deleted entry. Without URLs and --feeds, the subscribed feeds are "
-        "crawled. The next crawl fetches only what is new."
+        "line for each new, updated or deleted entry. Without URLs and --feeds, it crawls the "
+        "subscribed feeds. The next crawl fetches only what is new."
     )
     examples = (
         "fhcrawl crawl https://example.org/index.atom -o entries.jsonl",
@@ -138,57 +138,53 @@ class Command(command.Command, crawl.Command):
         "-o --output": {
             "action": "append",
             "metavar": "FILE",
-            "help": "append the changes since the last export to FILE, or to stdout (-); FILE:FORMAT "
-            "chooses the format",
+            "help": "append the changes since the last export to FILE, FILE:FORMAT or stdout (-)",
         },
         "-O --overwrite-output": {
             "action": "append",
             "metavar": "FILE",
-            "help": "replace FILE with the changes since the last export; without changes, FILE is not "
-            "touched. To write all entries, use `fhcrawl export -o FILE`",
+            "help": "like -o, but replace FILE, if there are changes; for all entries, use `fhcrawl export`",
         },
         **SPIDER_OPTIONS,
         "--no-platforms": {
             "action": "store_false",
             "default": None,
             "dest": "FHCRAWL_PLATFORMS_ENABLED",
-            "help": "do not request unlinked older pages of feeds made with WordPress and other known "
-            "software",
+            "help": "do not request unlinked older pages of WordPress and other known software",
         },
         "--probe": {
             **SWITCH,
             "dest": "FHCRAWL_PROBE",
-            "help": "request ?page=2 of feeds without links to older pages, to see whether they have "
-            "numbered pages",
+            "help": "look for numbered pages (?page=2) of feeds without links to older pages",
         },
         "--from-sitemap": {
             "action": "store_const",
             "const": "1000",
             "dest": "FHCRAWL_SITEMAP_POSTS",
-            "help": "also read posts that only the sitemap of a feed's site names, up to 1,000 in a crawl",
+            "help": "also read posts that only the site's sitemap names, up to 1,000 per feed",
         },
         "--merge-renamed": {
             **SWITCH,
             "dest": "FHCRAWL_MERGE_RENAMED",
-            "help": "delete entries under their former ids after their publisher has changed the ids",
+            "help": "delete entries under their former ids if the publisher has changed ids",
         },
         "--keep-versions": {
             "action": BooleanOptionalAction,
             "default": None,
             "dest": "FHCRAWL_KEEP_VERSIONS_ENABLED",
-            "help": "keep earlier versions of entries in this store, from now on in all crawls; or no longer",
+            "help": "from now on, keep earlier versions of entries in this store, or no longer",
         },
         "--web-archive": {
             "dest": "FHCRAWL_WEB_ARCHIVE",
             "metavar": "URL",
-            "help": "also read old captures of the feeds from a web archive: its URL, or wayback",
+            "help": "also read captures of the feeds from a web archive: its URL, or wayback",
         },
         **OF_COLUMNS,
         **FAIL_ON,
         "--json": {
             "action": "store_true",
-            "help": "in place of the table, print the feeds of this run as `fhcrawl feeds --json` does, with "
-            "the numbers of entries that are `new`, `updated` and `deleted`, and why the feed was `skipped`",
+            "help": "print the feeds of this run like `fhcrawl feeds --json`, with numbers of `new`, `updated` "
+            "and `deleted` entries, and why a feed was `skipped`",
         },
         "--dry-run": {
             "action": "store_true",
@@ -196,7 +192,7 @@ class Command(command.Command, crawl.Command):
         },
         "-q --quiet": {
             "action": "store_true",
-            "help": "print no progress and no table, only errors, and feeds that could not be read",
+            "help": "print only errors and feeds that could not be read",
         },
     }
 

@@ -61,7 +61,7 @@ class Command(command.Command):
     description = (
         "Serve an archived feed of several years on this machine, crawl it and print a summary. Run it "
         "again: the publisher has added a month and revised an entry, and only the changes are fetched. All "
-        "files are in the folder fhcrawl-demo; --anew deletes it and starts over."
+        "files are in the folder fhcrawl-demo."
     )
     examples = (
         "fhcrawl demo",

@@ -30,8 +30,8 @@ class Command(command.Command):
     usage = "-d FOLDER [URL …]"
     description = (
         "Download the enclosures of feeds that `fhcrawl crawl` has read, or of all subscribed feeds, newest "
-        "first, into a folder. Files are named by date and title. A file that was downloaded and is there is "
-        "not requested again. The exit code is 1 if a file could not be downloaded."
+        "first, into a folder. Files are named by date and title. Files that are there already are not "
+        "downloaded again. The exit code is 1 if a download failed."
     )
     examples = (
         "fhcrawl download https://example.org/podcast.rss -d episodes",
@@ -40,7 +40,7 @@ class Command(command.Command):
     )
     operand = ("URL", "a feed in the store; without any, the subscribed feeds")
     options: ClassVar[dict[str, dict[str, Any]]] = {
-        "-d --folder": {"metavar": "FOLDER", "help": "where to; it is created if it does not exist"},
+        "-d --folder": {"metavar": "FOLDER", "help": "where to; created if it does not exist"},
         "--limit": {"metavar": "N", "type": int, "help": "only the newest N files of each feed"},
         "--since": {
             "metavar": "DATE",

@@ -81,8 +81,7 @@ class Command(command.Command):
     options: ClassVar[dict[str, dict[str, Any]]] = {
         "-o --output": {
             "metavar": "PLACE[:FORMAT]",
-            "help": "destination: a file, a folder ending in / (for an archive set), -:jsonl (for stdout), "
-            "s3://… or ftp://…",
+            "help": "a file, a folder ending in / (an archive set), -:jsonl (stdout), s3://… or ftp://…",
         },
         "--format": {
             "metavar": "FORMAT",
@@ -92,27 +91,27 @@ class Command(command.Command):
             "metavar": "URL",
             "action": "append",
             "default": [],
-            "help": "export only this feed (may be repeated)",
+            "help": "only this feed (may be repeated)",
         },
         "--subscribed": {"action": "store_true", "help": "export only the subscribed feeds"},
         "--since": {
             "metavar": "DATE",
-            "help": "export only entries updated (or published, if never updated) on or after this date",
+            "help": "only entries updated (or published, if never updated) on or after this date",
         },
-        "--until": {"metavar": "DATE", "help": "export only entries from before this date"},
+        "--until": {"metavar": "DATE", "help": "only entries from before this date"},
         "--category": {
             "metavar": "NAME",
             "action": "append",
             "default": [],
-            "help": "export only entries in this category (may be repeated to allow several)",
+            "help": "only entries in this category (may be repeated to allow several)",
         },
         "--versions": {
             "action": "store_true",
-            "help": "export every stored version and deletion of each entry, oldest first",
+            "help": "every stored version and deletion of each entry, oldest first",
         },
         "--deleted": {
             "action": "store_true",
-            "help": "export only the entries that publishers have deleted, or no longer have",
+            "help": "only entries that publishers have deleted, or no longer have",
         },
         "--gaps": {
             "action": "store_true",
@@ -125,14 +124,14 @@ class Command(command.Command):
         **OF_COLUMNS,
         "--drop-empty": {
             "action": "store_true",
-            "help": "leave out the columns that are empty in every row",
+            "help": "leave out columns that are empty in every row",
         },
-        "--base": {"metavar": "URL", "help": "URL at which the folder of an archive set will be published"},
+        "--base": {"metavar": "URL", "help": "URL where the archive set will be published"},
         "--archive-size": {
             "metavar": "N",
             "type": int,
             "default": ARCHIVE_SIZE,
-            "help": f"number of entries per archive of an archive set (default: {ARCHIVE_SIZE})",
+            "help": f"number of entries per archive (default: {ARCHIVE_SIZE})",
         },
     }
 

@@ -42,9 +42,8 @@ class Command(command.Command):
     usage = "[URL …] [--verdict NAME] [--json] [--missing] [--cite] [--wide] [--fail-on VERDICT]"
     description = (
         "List the feeds in the store, or the given ones, worst first: title, number of entries, dates of "
-        "the oldest and newest entries, and verdict (complete, incomplete, lossy, unknown, or not read if "
-        "the feed could never be read). Below the table, the command lists what is missing, and what to do "
-        "about it. On a terminal, the table fits the width of the window."
+        "the oldest and newest entries, and verdict; then what is missing, and what to do about it. On a "
+        "terminal, the table fits the width of the window."
     )
     examples = (
         "fhcrawl feeds",
@@ -64,17 +63,17 @@ class Command(command.Command):
         "--json": {"action": "store_true", "help": "print JSON"},
         "--missing": {
             "action": "store_true",
-            "help": "print only the URLs of pages in sitemaps that look like entries but are not in the "
-            "store; with --json, add them as `missing`",
+            "help": "print only URLs in sitemaps that look like entries but are not in the store; with "
+            "--json, add them as `missing`",
         },
         "--cite": {
             "action": "store_true",
-            "help": "print a statement to quote for each feed: its verdict, as of when, and why; with "
-            "--json, add it as `citation`",
+            "help": "print a statement to quote for each feed: verdict, date and reasons; with --json, add it as "
+            "`citation`",
         },
         "--wide": {
             "action": "store_true",
-            "help": "show more columns, all reasons and full URLs, as when the output is piped",
+            "help": "show more columns, all reasons and full URLs, as in a pipe",
         },
         **FAIL_ON,
     }

@@ -28,8 +28,8 @@ class Command(command.Command):
     usage = "[--json] FEED [ID]"
     description = (
         "Show the current version and earlier versions of an entry, newest first, each with the document "
-        "that it came from. Without an id, list the entries of a feed that have several versions, or are "
-        "deleted. The store keeps earlier versions once a crawl had the option --keep-versions."
+        "that it came from. Without an id, list the feed's entries that have several versions or are "
+        "deleted. Earlier versions are kept after a crawl with --keep-versions."
     )
     examples = (
         "fhcrawl crawl https://example.org/index.atom --keep-versions",

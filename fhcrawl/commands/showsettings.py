@@ -26,9 +26,7 @@ class Command(command.Command):
         "sources: default (of fhcrawl), project, config file, environment, or command line."
     )
     examples = ("fhcrawl settings", "fhcrawl settings --json -s FHCRAWL_MAX_PAGES=50 | jq .")
-    options: ClassVar[dict[str, dict[str, Any]]] = {
-        "--json": {"action": "store_true", "help": "print a JSON list, for programs"}
-    }
+    options: ClassVar[dict[str, dict[str, Any]]] = {"--json": {"action": "store_true", "help": "print JSON"}}
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         checks.check_settings(self.settings)

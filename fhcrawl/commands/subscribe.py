@@ -27,8 +27,7 @@ class Command(command.Command):
     options: ClassVar[dict[str, dict[str, Any]]] = {
         "--merge-renamed": {
             "action": "store_true",
-            "help": "delete entries of these feeds under their former ids after their publisher has changed "
-            "the ids",
+            "help": "in crawls of these feeds, delete entries under their former ids",
         },
     }
 

@@ -34,13 +34,13 @@ class Command(command.Command):
     options: ClassVar[dict[str, dict[str, Any]]] = {
         "--delete": {
             "action": "store_true",
-            "help": "also delete everything stored for the feeds, subscribed or not: entries, documents, "
-            "and changes that have not been exported yet. WARC files are kept",
+            "help": "also delete everything stored for the feeds, subscribed or not, even changes that are "
+            "not exported yet; WARC files are kept",
         },
         "--merge-into": {
             "metavar": "URL",
             "help": "merge the feeds into this one: it takes over their subscription, and the entries, "
-            "earlier versions and unexported changes that it does not have",
+            "versions and unexported changes that it lacks",
         },
     }
 

@@ -79,7 +79,8 @@ def _command(name: str, parser: argparse.ArgumentParser) -> str:
     groups = [group for group in parser._action_groups if group.title != GLOBAL]
     actions = [action for group in groups for action in group._group_actions if action.dest != "help"]
     options = [_option(action) for action in actions if action.help is not argparse.SUPPRESS]
-    parts = [f"## fhcrawl {name}", f"```text\n{usage}\n```", _prose(parser.description or "")]
+    description = (parser.description or "").partition("\n\nExamples:")[0]
+    parts = [f"## fhcrawl {name}", f"```text\n{usage}\n```", _prose(description)]
     return "\n\n".join(part for part in [*parts, "\n".join(options), _prose(parser.epilog or "")] if part)
 
 
