@@ -16,240 +16,224 @@ COMMANDS_MODULE = "fhcrawl.commands"
 # it also adds the settings below. Other spiders of the project run without them.
 ADDONS = {"fhcrawl.Addon": 0}
 
-# Absolute path of the data directory. Default: `.scrapy` in the project folder, or outside of projects the
-# user's data folder (`~/.local/share/fhcrawl` on Linux). The environment variable of the same name takes
-# precedence over a settings module.
+# Absolute path of the data directory. Default: `.scrapy` in a project, elsewhere the user's data folder
+# (`~/.local/share/fhcrawl` on Linux). The environment variable overrides a settings module.
 FHCRAWL_DATA_DIR: str | None = None
 # SQLAlchemy URL of the store. Default: the SQLite file `fhcrawl.sqlite` in the data directory. The
-# environment variable of the same name takes precedence over a settings module. Use the environment variable
-# for a URL with a password, because the command line is visible in the list of processes.
+# environment variable overrides a settings module. Use it for a URL with a password, because other users can
+# see command lines.
 FHCRAWL_STORE_URL: str | None = None
-# Whether the store keeps the original XML (or JSON) of each entry, including elements for which fhcrawl has
-# no field. Exported feeds contain them. This doubles the size of the store.
+# Whether the store keeps the original XML or JSON of each entry, including elements for which there is no
+# field. Exported feeds contain them. This doubles the size of the store.
 FHCRAWL_KEEP_XML_ENABLED = True
-# Whether the store keeps earlier versions of entries; identical content is stored once. A crawl records the
-# value in the store, and all later crawls of this store obey it. Default: as recorded; in a new store, no
-# versions are kept. `--keep-versions` and `--no-keep-versions` set it.
+# Whether the store keeps earlier versions of entries. The value is recorded in the store and applies to all
+# later crawls. Default: as recorded; off in a new store. `--keep-versions` and `--no-keep-versions` set it.
 FHCRAWL_KEEP_VERSIONS_ENABLED: bool | None = None
-# Seconds after which other crawls can take over the feeds of a crawl that shows no activity: 3 to 86400.
+# Seconds after which other crawls can take over the feeds of an inactive crawl: 3 to 86400.
 FHCRAWL_LEASE_SECONDS = 300
 
-# Maximum time in seconds until the changes of a finished feed are exported while other feeds of the run are
-# still in progress. 0: export at the end of the run. Each export copies the file that it appends to.
+# Maximum time in seconds until the changes of a finished feed are exported during a run. Each export copies
+# the file that it appends to. 0: export at the end of the run.
 FHCRAWL_EXPORT_SECONDS = 60 * 60
 
 # Fields that `fhcrawl crawl` and `fhcrawl export` write, in this order, separated by commas. A name with a
-# plus sign (`+original`) is added to the default fields, which are those of FEED_EXPORT_FIELDS. `--fields`
-# sets it.
+# plus sign (`+original`) is added to the default fields, those of FEED_EXPORT_FIELDS. `--fields` sets it.
 FHCRAWL_FIELDS: list[str] = []
-# Names of profiles, separated by commas: `podcast` and `news` add columns with values from extensions.
-# `--profile` sets it.
+# Profiles, separated by commas: `podcast` and `news` add columns with values from extensions. `--profile`
+# sets it.
 FHCRAWL_PROFILES: list[str] = []
-# Whether exports have the field `extensions`. This requires FHCRAWL_KEEP_XML_ENABLED. `--extensions` sets it.
+# Whether exports have the field `extensions`; requires FHCRAWL_KEEP_XML_ENABLED. `--extensions` sets it.
 FHCRAWL_EXTENSIONS_ENABLED = False
-# Whether to write CSV for Excel and other spreadsheets: with a byte order mark, by which Excel recognises
-# UTF-8; with an apostrophe before cells that a spreadsheet would run as a formula, or that begin with one;
-# and with times that it recognises (`2003-12-13 18:30:02`, in UTC). `--excel` sets it.
+# Whether to write CSV for spreadsheets: with a byte order mark, by which Excel recognises UTF-8; with an
+# apostrophe before cells that begin with one or would run as a formula; and with times like `2003-12-13
+# 18:30:02`, in UTC. `--excel` sets it.
 FHCRAWL_CSV_EXCEL_ENABLED = False
 
-# Names of fields that pipelines add to entries (`item.words = 12`), separated by commas. They are exported
-# after fhcrawl's own fields, in this order.
+# Fields that pipelines add to entries (`item.words = 12`), separated by commas. They are exported after
+# fhcrawl's own, in this order.
 FHCRAWL_ADDED_FIELDS: list[str] = []
 
-# Maximum number of archives, or of documents in a snapshot or folder, fetched for a feed in a run. 0: no
-# limit.
+# Maximum number of archives, or of documents in a snapshot or folder. 0: no limit.
 FHCRAWL_MAX_ARCHIVES = 100_000
-# Maximum number of pages (`next` links) fetched for a feed in a run. 0: no limit.
+# Maximum number of pages (`next` links). 0: no limit.
 FHCRAWL_MAX_PAGES = 1_000
-# Maximum time for a feed in a run, in seconds from its first request, including parsing. 0: no limit.
+# Maximum time in seconds from the first request, including parsing. 0: no limit.
 FHCRAWL_MAX_SECONDS = 24 * 60 * 60
-# Maximum number of octets read for a feed in a run, after decompression. It counts documents (with the base
-# URLs and authors that their entries inherit), redirects, captures in web archives, and everything that is
-# fetched again, but not captures in WARC files. Each run reads at least one document after the subscription
-# document. The store takes about twice as much space. 0: no limit.
+# Maximum number of octets read, after decompression: documents (with the base URLs and authors that entries
+# inherit), redirects, captures in web archives (not in WARC files), and everything fetched again. Each run
+# reads at least one document after the subscription document. The store takes about twice as much space. 0:
+# no limit.
 FHCRAWL_MAX_BYTES = 2 * 1024**3
-# Longest delay in seconds that a server may impose (`Retry-After`, `Crawl-delay`, a rate limit). If it
-# imposes a longer one, its documents are fetched in a later run. 0: no limit.
+# Longest delay in seconds that a server may impose (`Retry-After`, `Crawl-delay`, a rate limit). If it is
+# longer, a later run fetches the documents. 0: no limit.
 FHCRAWL_MAX_WAIT = 300
 
-# Maximum number of entries in a document, and of deletions; if there are more, the oldest ones are dropped
-# (`too-large`). A snapshot or folder that lists more documents is not read at all. 0: no limit.
+# Maximum number of entries, and of deletions; the oldest ones beyond it are dropped (`too-large`). A snapshot
+# or folder that lists more documents is not read. 0: no limit.
 FHCRAWL_MAX_ENTRIES = 100_000
-# Whether large documents are parsed in a separate process: those of 128 KiB or more, and those of 32 KiB or
-# more once that process has started. Then a large document does not delay small ones, and one that crashes
-# the parser, or exceeds the next two limits, is only a gap (`too-large`).
+# Whether documents of 128 KiB or more (32 KiB once it has started) are parsed in a separate process. Then
+# they do not delay small ones, and one that crashes the parser or exceeds the next two limits is only a gap
+# (`too-large`).
 FHCRAWL_READER_ENABLED = True
-# Maximum memory, in octets, that this process may use for a document. 0: no limit. Linux only.
+# Maximum memory of this process for a document, in octets. 0: no limit. Linux only.
 FHCRAWL_READER_MEMORY = 512 * 1024**2
-# Maximum CPU time, in seconds, that this process may use for a document. 0: no limit.
+# Maximum CPU time of this process for a document, in seconds. 0: no limit.
 FHCRAWL_READER_TIMEOUT = 60
 
-# How often archives and pages that were read are requested again, because publishers may change them: the
-# number of days within which each is checked once, and the maximum number of checks per feed in a run. The
-# requests are conditional, and spread over the runs: for 120 archives, `30,20` means one check every 6 hours.
-# 0: no checks.
+# How often archives and pages that were read are requested again, conditionally, because publishers may
+# change them: the number of days within which each is checked once, and the maximum number of checks per feed
+# and run. Checks are spread over the runs: for 120 archives, `30,20` means one check every 6 hours. 0: no
+# checks.
 FHCRAWL_RECHECK: list[int] | str = [30, 20]
-# Pages can change while they are read: those of a feed that was read in full are read once more in the same
-# crawl, and the feed is `complete` if both readings agree. This is the maximum number of pages of a feed that
-# are read once more in a crawl; the next crawls continue with the others. 0: no second reading.
+# Maximum number of pages of a feed that a crawl reads once more, because pages can change while they are
+# read. The feed is `complete` if both readings of all its pages agree; the next crawls continue with the
+# others. 0: no second reading.
 FHCRAWL_CONFIRM_PAGES = 500
-# Whether to delete entries that no document of their feed's chain contains any more. The next export marks
-# them as `deleted`. By default they are kept, and counted (`absent` in `fhcrawl feeds --json`).
+# Whether to delete entries that no document of the feed's chain contains any more. The next export marks them
+# as `deleted`. By default they are kept and counted (`absent` in `fhcrawl feeds --json`).
 FHCRAWL_DELETE_ABSENT = False
-# If a publisher changes the id of an entry: whether to delete the entry under its former id, once no document
-# of its feed's chain contains that id any more. The next export marks it as `deleted`. By default both
-# entries are kept, and counted (`renamed` in `fhcrawl feeds --json`). `--merge-renamed` sets it; for one
-# feed, use `merge_renamed = true`.
+# Whether to delete entries under their former ids, if the publisher has changed ids and no document of the
+# feed's chain contains the former ones. The next export marks them as `deleted`. By default they are kept and
+# counted (`renamed` in `fhcrawl feeds --json`). `--merge-renamed` sets it; for one feed, use `merge_renamed =
+# true`.
 FHCRAWL_MERGE_RENAMED = False
 # Minimum time in seconds between two polls of a feed, for crawls of feeds that are due.
 FHCRAWL_DUE_MIN_SECONDS = 15 * 60
-# Maximum time in seconds between two polls of a feed, regardless of the feed, its server and its history.
+# Maximum time in seconds between two polls, regardless of the feed, its server and its history.
 FHCRAWL_DUE_MAX_SECONDS = 24 * 60 * 60
-# Whether to request older pages that are not linked, such as `?paged=2`, for feeds without links to older
-# pages whose software is known to have such pages, and whether to compare feeds of WordPress with the site's
-# list of posts. `--no-platforms` turns it off; for one feed, use `platforms = false`.
+# Whether to request unlinked older pages, such as `?paged=2`, of feeds whose software is known to have them,
+# and to compare WordPress feeds with the site's list of posts. `--no-platforms` turns it off; for one feed,
+# use `platforms = false`.
 FHCRAWL_PLATFORMS_ENABLED = True
-# Whether to read the sitemaps of a feed's site, at most 5 in 30 days, to find out how many of its pages look
-# like entries that are not in the store, if the feed itself does not show all of its entries. Sitemaps do not
-# affect the verdict.
+# Whether to read up to 5 sitemaps of a feed's site in 30 days, if the feed does not show all of its entries,
+# to count pages that look like entries but are not in the store. This does not affect the verdict.
 FHCRAWL_SITEMAPS_ENABLED = True
-# Maximum number of web pages per feed and crawl to read as entries, of those that only a sitemap names: pages
-# that look like entries and to which no entry links, those that changed last first. The next crawl reads the
-# rest. It requires the extra `posts`. `--from-sitemap` sets it to 1000; 0 reads none.
+# Maximum number of web pages per feed and crawl to read as entries: pages that look like entries and that
+# only a sitemap names, those that changed last first. The next crawl reads the rest. Requires the extra
+# `posts`. `--from-sitemap` sets it to 1000; 0 reads none.
 FHCRAWL_SITEMAP_POSTS = 0
-# Whether to request `?page=2` once for each feed that does not link to older pages and whose software is not
-# known, to find out whether it has numbered pages. If it has none, the request is repeated after 30 days.
-# `--probe` turns it on; for one feed, use `probe = true`.
+# Whether to request `?page=2` of each feed without links to older pages whose software is not known, to look
+# for numbered pages: once, or every 30 days if it has none. `--probe` turns it on; for one feed, use `probe =
+# true`.
 FHCRAWL_PROBE = False
 
-# Web archive from which to read captures of the feeds: the part of its URLs before the time of the capture,
-# such as `https://web.archive.org/web`, or `wayback` for the Internet Archive. `--web-archive` sets it; for
-# one feed, use `web_archive = "URL"`. By default, no web archive is used.
+# Web archive from which to read captures of the feeds: `wayback` for the Internet Archive, or the part of its
+# URLs before the time, such as `https://web.archive.org/web`. `--web-archive` sets it; for one feed, use
+# `web_archive = "URL"`.
 FHCRAWL_WEB_ARCHIVE: str | None = None
 # Maximum number of requests to a web archive for a feed in a run; the next run continues. 0: no limit.
 FHCRAWL_MAX_CAPTURES = 500
-# Whether to read all captures with distinct contents, from a web archive or WARC files, instead of only those
-# that are needed to find each entry. This finds earlier versions of entries.
+# Whether to read all captures with distinct contents, from a web archive or WARC files, and so earlier
+# versions of entries, instead of only those needed to find each entry.
 FHCRAWL_ALL_CAPTURES_ENABLED = False
 
-# Hosts at private and other special addresses to which feeds may link, in addition to their own host and
-# port: names, `host:port`, addresses and networks, separated by commas.
+# Hosts at private and other special addresses to which feeds may link, besides their own host and port:
+# names, `host:port`, addresses and networks, separated by commas.
 FHCRAWL_ALLOWED_PRIVATE_HOSTS: list[str] = []
-# Whether lists of feeds may contain `file:` URLs. On the command line, they are always allowed.
+# Whether lists of feeds may contain `file:` URLs. The command line always may.
 FHCRAWL_LISTED_FILES_ENABLED = False
 
-# Path of the WARC files to which all responses are written. It must end in `.warc.gz` or `.warc` and may
-# contain the placeholders of Scrapy's FEEDS, and `%(serial)05d`, the number of the file. If that is missing,
-# `-%(serial)05d` is inserted before the extension. Without a path, no WARC files are written.
+# Path of the WARC files to which all responses are written, ending in `.warc.gz` or `.warc`. It may contain
+# the placeholders of Scrapy's FEEDS, and the file's number, `%(serial)05d` (if missing, `-%(serial)05d` is
+# inserted before the extension).
 FHCRAWL_WARC: str | None = None
 # Size in octets after which a new WARC file is started. 0: no limit.
 FHCRAWL_WARC_MAX_SIZE = 1_000_000_000
 
-# Whether to show the progress of a crawl on the terminal. Otherwise, or without a terminal, progress is
-# logged every LOGSTATS_INTERVAL seconds.
+# Whether to show progress on the terminal. Otherwise, or without a terminal, it is logged every
+# LOGSTATS_INTERVAL seconds.
 FHCRAWL_PROGRESS_ENABLED = True
-# Whether to print the table of feeds, and what is missing, to stderr at the end of a crawl that has changed
-# or missed something, if progress is not shown on the terminal. `fhcrawl crawl` sets it. Otherwise they are
-# written to the log.
+# Whether a crawl without progress on a terminal, if it has changed or missed something, prints the table of
+# feeds, and what is missing, to stderr. `fhcrawl crawl` sets it. Otherwise they are logged.
 FHCRAWL_SUMMARY_ENABLED = False
 
 # Whether to skip archives that earlier runs have processed. Otherwise, each run fetches every document.
 DELTAFETCH_ENABLED = True
-# Whether to fetch every document of the feeds in this run again; stored entries are kept. `fhcrawl crawl
-# --reset` sets it.
+# Whether to fetch every document of this run's feeds again; stored entries are kept. `fhcrawl crawl --reset`
+# sets it.
 DELTAFETCH_RESET = False
 
 # Scrapy/VERSION: servers should be able to identify the crawler. Add a way to contact you, such as `fhcrawl
-# (+https://example.org/who-crawls)`. Without it, the operators of a server can only block you. A crawl of
-# public feeds warns if it is missing.
+# (+https://example.org/who-crawls)`; otherwise, operators of a server can only block you. Without it, a crawl
+# of public feeds warns.
 USER_AGENT = f"fhcrawl/{__version__} (Scrapy; RFC 5005 feed history)"
 # text/html first: fhcrawl needs feeds. Accept-Language, en: fhcrawl needs the publisher's default language.
 DEFAULT_REQUEST_HEADERS = {
     "Accept": "application/atom+xml, application/rss+xml, application/xml;q=0.9, */*;q=0.5",
 }
-# False: a crawler should obey robots.txt. If you set it to False, documents that a site disallows are
-# fetched, and its Crawl-delay is ignored.
+# False: a crawler should obey robots.txt. If False, documents that a site disallows are fetched, and its
+# Crawl-delay is ignored.
 ROBOTSTXT_OBEY = True
-# 8: one request at a time is gentle on hosts. The documents of a chain are read one by one anyway. The limit
-# also applies to all hosts of a registered domain together. With a higher value, the feeds of a host are
-# crawled faster, at the expense of that host.
+# 8: one request at a time is gentle on hosts, and a chain is read one by one anyway. The limit also applies
+# to all hosts of a registered domain together. With a higher value, the feeds of a host are crawled faster,
+# at its expense.
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
-# 16: with one request per domain, requests go to 64 domains at once. With 16, a crawl of 200 hosts that
-# respond after 50 ms spends a third of its time waiting. Each request may keep a document of DOWNLOAD_MAXSIZE
-# in memory.
+# 16: requests go to up to 64 domains at once. Each may keep a document of DOWNLOAD_MAXSIZE in memory.
 CONCURRENT_REQUESTS = 64
-# scrapy.core.downloader.Downloader: Scrapy's downloader can exceed CONCURRENT_REQUESTS_PER_DOMAIN.
+# scrapy.core.downloader.Downloader: obeys CONCURRENT_REQUESTS_PER_DOMAIN strictly.
 DOWNLOADER = "fhcrawl.core.engine.Downloader"
-# scrapy.core.scheduler.Scheduler: Scrapy's scheduler does not report when a feed is finished, and requests
-# documents twice when a crawl is resumed with JOBDIR. With another scheduler, feeds are released and changes
-# are exported only at the end of the crawl. A resumed crawl makes the queued requests, and starts the feeds
-# that have none or that another crawl has started since. After a crawl was killed, its feeds start again from
-# the state in the store.
+# scrapy.core.scheduler.Scheduler: with another scheduler, feeds are released and changes are exported only at
+# the end of the crawl. A crawl resumed with JOBDIR makes the queued requests, and starts feeds that have none
+# or that another crawl has started since. The feeds of a killed crawl start again from the store.
 SCHEDULER = "fhcrawl.core.engine.Scheduler"
-# scrapy.pqueues.DownloaderAwarePriorityQueue: with Scrapy's queue, a host with a delay can block other hosts.
+# scrapy.pqueues.DownloaderAwarePriorityQueue: a host with a delay does not block others.
 SCHEDULER_PRIORITY_QUEUE = "fhcrawl.core.engine.PoliteQueue"
-# 1 GiB: a document is parsed in memory, which takes up to ten times its size; recovering a malformed one can
-# take 15 times its size. Podcast feeds with long notes have up to 72 MB. The limit applies to the compressed
-# and to the decompressed body. With a smaller value, more documents are `too-large`.
+# 1 GiB: octets of the compressed and of the decompressed body; larger documents are `too-large`. Parsing a
+# document takes up to 10 times its size in memory, and 15 times if it is malformed. Podcast feeds with long
+# notes have up to 72 MB.
 DOWNLOAD_MAXSIZE = 96 * 1024**2
 # 32 MiB: half of DOWNLOAD_MAXSIZE.
 DOWNLOAD_WARNSIZE = 48 * 1024**2
-# 180: a request that hangs is made three times (RETRY_TIMES), and the chain waits. The timeout applies to a
-# complete response: on a slow connection, large documents may need more time.
+# 180: for a complete response; raise it for large documents on slow connections.
 DOWNLOAD_TIMEOUT = 60
-# True: feeds do not need cookies, which servers could use to recognise you.
+# True: cookies could identify you.
 COOKIES_ENABLED = False
-# True: meta refresh exists only in HTML.
+# True: only HTML has it.
 METAREFRESH_ENABLED = False
-# False: without verification, anybody between you and the server could forge a history. If you set it to
-# False, feeds with invalid certificates are read.
+# False: without verification, anybody between you and the server could forge a history. If False, feeds with
+# invalid certificates are read.
 DOWNLOAD_VERIFY_CERTIFICATES = True
-# True: the entries of a truncated document are kept, unless it is compressed, and it is not marked as
-# processed.
+# True: truncated documents are read, unless compressed, and requested again.
 DOWNLOAD_FAIL_ON_DATALOSS = False
 # Without 520, 521, 525 and 530: these are errors of Cloudflare, as 522 and 524 are.
 RETRY_HTTP_CODES = [500, 502, 503, 504, 520, 521, 522, 524, 525, 530, 408, 429]
-# scrapy.resolver.CachingThreadedResolver: Scrapy's does not find hosts that have only IPv6 addresses.
+# scrapy.resolver.CachingThreadedResolver: finds hosts that have only IPv6 addresses.
 TWISTED_DNS_RESOLVER = "scrapy.resolver.CachingHostnameResolver"
-# ERROR: the spider logs these failures itself.
+# ERROR: the spider logs failures itself.
 RETRY_GIVE_UP_LOG_LEVEL = "DEBUG"
 # True: the console opens a port on this machine through which code can be run in the crawl.
 TELNETCONSOLE_ENABLED = False
 # True: remote control opens a port on this machine.
 REMOTE_CONTROL_ENABLED = False
-# True: servers do not need to know which document linked to them. REFERRER_POLICY would not suffice: the
-# Referrer-Policy of a response takes precedence over it.
+# True: hides which document linked to another. REFERRER_POLICY would not suffice: a response can override it.
 REFERER_ENABLED = False
 
-# scrapy.robotstxt.ProtegoRobotParser: Scrapy's parser has no size limit, and a robots.txt of 500 KiB takes
-# 9 MB of memory. fhcrawl's parser reads only the first 500 KiB, and keeps only the files used last.
+# scrapy.robotstxt.ProtegoRobotParser: reads only the first 500 KiB, and keeps only the files used last.
 ROBOTSTXT_PARSER = "fhcrawl.downloadermiddlewares.politeness.BoundedRobotParser"
 
-# 2083: an archive should not be skipped because its URL is long.
+# 2083: does not skip long URLs.
 URLLENGTH_LIMIT = 0
 
-# DEBUG: at the level DEBUG, Scrapy logs every entry.
+# DEBUG: at DEBUG, Scrapy logs every entry.
 LOG_LEVEL = "INFO"
-# scrapy.logformatter.LogFormatter: Scrapy's formatter does not escape text that could control a terminal or
-# forge log lines.
+# scrapy.logformatter.LogFormatter: escapes text that could control a terminal or forge log lines.
 LOG_FORMATTER = "fhcrawl.core.log.LogFormatter"
-# True: LOG_FORMATTER escapes all escape sequences, including those for colours.
+# True: LOG_FORMATTER escapes colours.
 LOG_COLOR = False
-# WARNING: most entries in a run are duplicates, which are dropped.
+# WARNING: most entries are duplicates, which are dropped.
 DEFAULT_DROPITEM_LOG_LEVEL = "DEBUG"
 
-# True: Scrapy would repeat this check, which the spider does not need, for each response.
+# True: this check is repeated for each response, needlessly.
 WARN_ON_GENERATOR_RETURN_VALUE = False
-# 100: more workers per document have no effect, because fhcrawl's pipelines are synchronous.
+# 100: pipelines are synchronous.
 CONCURRENT_ITEMS = 8
 
-# scrapy.pipelines.ItemPipelineManager: Scrapy's manager does not report when all pipelines have processed the
-# entries of a document.
+# scrapy.pipelines.ItemPipelineManager: reports when all entries of a document are processed.
 ITEM_PROCESSOR = "fhcrawl.pipelines.ItemPipelineManager"
 
-# True: a crawl that finds no changes should not create an empty file.
+# True: no empty file if nothing has changed.
 FEED_STORE_EMPTY = False
-# None: write JSON in UTF-8, without \uXXXX.
+# None: JSON in UTF-8, without \uXXXX.
 FEED_EXPORT_ENCODING = "utf-8"
 # None: the fields of the items, in their order.
 FEED_EXPORT_FIELDS = items.FIELDS

@@ -50,8 +50,8 @@ FAIL_ON: dict[str, dict[str, Any]] = {
     "--fail-on": {
         "metavar": "VERDICT",
         "choices": ("incomplete", "lossy", "unknown", "failed"),
-        "help": "exit with code 1 if a feed has this verdict or a worse one: incomplete (or never read), lossy, "
-        "unknown (anything but complete); failed: if its last read failed, whatever its verdict",
+        "help": "exit with code 1 if a feed has this verdict or a worse one: incomplete (or never read), "
+        "lossy, unknown (anything but complete); failed: if its last read failed, whatever its verdict",
     }
 }
 

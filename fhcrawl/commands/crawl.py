@@ -183,8 +183,8 @@ class Command(command.Command, crawl.Command):
         **FAIL_ON,
         "--json": {
             "action": "store_true",
-            "help": "print the feeds of this run like `fhcrawl feeds --json`, with numbers of `new`, `updated` "
-            "and `deleted` entries, and why a feed was `skipped`",
+            "help": "print the feeds of this run like `fhcrawl feeds --json`, with numbers of `new`, "
+            "`updated` and `deleted` entries, and why a feed was `skipped`",
         },
         "--dry-run": {
             "action": "store_true",

@@ -137,17 +137,27 @@ def described(path: Path) -> dict[str, str]:
 
 def ours(*names: str) -> str:
     comments = described(Path(settings.__file__ or ""))
-    return "\n\n".join(
-        f"### {name}\n\nDefault: `{getattr(settings, name)!r}`\n\n{comments[name].strip()}" for name in names
-    )
+    return "\n\n".join(f"### {name}\n\n{_default(name, comments[name])}{comments[name]}" for name in names)
 
 
-def scrapys() -> str:
+def _default(name: str, comment: str) -> str:
+    return "" if " Default: " in comment else f"Default: `{getattr(settings, name)!r}`\n\n"
+
+
+def scrapys(*names: str) -> str:
+    """Return the sections of these settings, and a table of the others that are changed."""
     comments = described(Path(settings.__file__ or ""))
-    return "\n\n".join(
-        f"### {name}\n\nDefault: `{_shown(value)}` (Scrapy: `{_shown(default)}`)\n\n{_reason(comments[name])}"
-        for name, value, default in changed()
-    )
+    found = {name: (_shown(value), _shown(default)) for name, value, default in changed()}
+    sections = [
+        f"### {name}\n\nDefault: `{found[name][0]}` (Scrapy: `{found[name][1]}`)\n\n{_reason(comments[name])}"
+        for name in names
+    ]
+    rows = [
+        f"| `{name}` | `{value}` | {_reason(' '.join(comments[name].split()))} |"
+        for name, (value, _default) in found.items()
+        if name not in names
+    ]
+    return "\n\n".join([*sections, "\n".join(["| Other setting | Default | Why |", "|---|---|---|", *rows])])
 
 
 def changed() -> Iterator[tuple[str, Any, Any]]:

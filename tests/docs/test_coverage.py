@@ -27,7 +27,7 @@ PROMISES = re.split(r"^## ", source("explanation/promises"), flags=re.MULTILINE)
 
 
 def settings_in(page: str) -> list[str]:
-    return re.findall(r"^### ([A-Z_]+)$", source(page), re.MULTILINE)
+    return re.findall(r"^(?:### |\| `)([A-Z_]+)(?:$|` \| .+ \| .+ \|$)", source(page), re.MULTILINE)
 
 
 def test_each_setting_is_described_once() -> None:
