@@ -117,7 +117,7 @@ def _media_type(document: Document) -> tuple[str, str]:
 # XML 1.0, 2.1: a document that is not well-formed is not an XML document.
 @of_document("XML 1.0, 2.1")
 def well_formed(document: Document) -> Iterator[Finding]:
-    """The document is well-formed and complete."""
+    """Documents are well-formed and complete."""
     fix = "Fix it: most readers stop at the first error."
     if document.feed.fault is not None:
         yield error(f"It is not well-formed: {document.feed.fault}.", document.markup.fault_line, fix)
@@ -154,7 +154,7 @@ def entry_id(document: Document) -> Iterator[Finding]:
 # RFC 5005, B: "In RSS 2.0-formatted feeds, two entries are duplicates if they have the same guid element."
 @of_document("RFC 5005, B", Needs.MARKUP)
 def item_guid(document: Document) -> Iterator[Finding]:
-    """Every item of RSS has a guid."""
+    """RSS items have a guid."""
     for item in _elements(document, *ITEMS):
         if not any(child.tag in GUIDS for child in item):
             fix = "Give it a guid that never changes: a link can change, and be shared."
@@ -164,7 +164,7 @@ def item_guid(document: Document) -> Iterator[Finding]:
 # RFC 4287, 4.1.2: "atom:entry elements MUST contain exactly one atom:title element".
 @of_document("RFC 4287, 4.1.2")
 def entry_title(document: Document) -> Iterator[Finding]:
-    """Every entry of Atom has a title."""
+    """Atom entries have a title."""
     for text, at in _problems(document, "no-title"):
         yield error(text, at, "Add one; it may be empty.")
 
@@ -173,7 +173,7 @@ def entry_title(document: Document) -> Iterator[Finding]:
 # href attribute"; JSON Feed 1.1, attachments: "url (required, string)".
 @of_document("RSS 2.0, enclosure; RFC 4287, 4.2.7.1")
 def enclosures(document: Document) -> Iterator[Finding]:
-    """Every enclosure names a file."""
+    """Enclosures have a URL."""
     for text, at in _problems(document, "empty-enclosure"):
         yield error(text, at, "Add the URL of the file, or remove the element.")
 
@@ -182,7 +182,7 @@ def enclosures(document: Document) -> Iterator[Finding]:
 # "it is a permalink to the item, that is, a url".
 @of_document("RFC 4287, 4.2.6; RSS 2.0, guid", Needs.MARKUP)
 def id_is_a_uri(document: Document) -> Iterator[Finding]:
-    """An atom:id is an absolute IRI, and a guid that is a permalink is a URL."""
+    """An atom:id is an absolute IRI; a permalink guid is a URL."""
     for entry in _elements(document, ENTRY):
         atom_id = elements.first(entry, ID)
         text = None if atom_id is None else elements.identifier(atom_id)
@@ -202,7 +202,7 @@ def id_is_a_uri(document: Document) -> Iterator[Finding]:
 # Document, they represent the same entry. Their atom:updated timestamps SHOULD be different."
 @of_document("RFC 4287, 4.1.1")
 def unique_ids(document: Document) -> Iterator[Finding]:
-    """An id that is twice in a document has two update times."""
+    """Entries with the same id have different update times."""
     seen: set[tuple[str, str]] = set()
     for number, entry in enumerate(document.feed.entries, 1):
         identity = results.identity(entry, document.feed)
@@ -219,7 +219,7 @@ def unique_ids(document: Document) -> Iterator[Finding]:
 # it decides which version of an entry is the newest.
 @of_document("RFC 4287, 4.1.1 and 4.1.2", Needs.MARKUP)
 def update_times(document: Document) -> Iterator[Finding]:
-    """Feed and entries of Atom have atom:updated."""
+    """Atom feeds and entries have atom:updated."""
     fix = "Add it: it decides which of two versions of an entry is newer."
     times = document.markup.in_head("{*}updated", "{*}modified")
     if document.feed.format == "atom" and next(times, None) is None:
@@ -232,7 +232,7 @@ def update_times(document: Document) -> Iterator[Finding]:
 # RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if present".
 @of_document("RFC 5005, B", Needs.ALL)
 def archive_time(document: Document) -> Iterator[Finding]:
-    """An archive of RSS has lastBuildDate."""
+    """RSS archives have lastBuildDate."""
     feed = document.feed
     if feed.format == "rss" and feed.updated is None and document.is_archive:
         fix = "Add it: without it, nothing shows which version of an entry is newer."
@@ -243,7 +243,7 @@ def archive_time(document: Document) -> Iterator[Finding]:
 # date-times in RSS conform to the Date and Time Specification of RFC 822".
 @of_document("RFC 4287, 3.3; RSS 2.0, pubDate")
 def dates(document: Document) -> Iterator[Finding]:
-    """Every date is written as its format says."""
+    """Dates are in the format's syntax."""
     for text, at in _problems(document, "unreadable-date", "interpreted-date"):
         yield error(text, at, "Write 2003-12-13T18:30:02Z in Atom, Sat, 13 Dec 2003 18:30:02 GMT in RSS.")
 
@@ -266,7 +266,7 @@ def times_are_past(document: Document) -> Iterator[Finding]:
 # with a rel attribute value of "self"".
 @of_document("RFC 4287, 4.1.1", Needs.MARKUP)
 def feed_head(document: Document) -> Iterator[Finding]:
-    """A feed of Atom has atom:id and a self link."""
+    """Atom feeds have atom:id and a self link."""
     if document.markup.root.tag != f"{ATOM}feed":
         return
     at = document.markup.head_line
@@ -280,7 +280,7 @@ def feed_head(document: Document) -> Iterator[Finding]:
 # RFC 4287, 1.2, RSS 2.0, JSON Feed 1.1: readers interpret any other form differently.
 @of_document("RFC 4287; RSS 2.0; JSON Feed 1.1")
 def standard_form(document: Document) -> Iterator[Finding]:
-    """Nothing is written as another format has it."""
+    """No element is from another format."""
     for text, at in _problems(document, "nonstandard"):
         yield warning(text, at, "Write it as the format requires.")
 
@@ -292,7 +292,7 @@ def standard_form(document: Document) -> Iterator[Finding]:
 # that they are archives."
 @of_document("RFC 5005, 4")
 def subscription_mark(document: Document) -> Iterator[Finding]:
-    """The document that is polled is no archive."""
+    """The subscription document is not an archive."""
     feed, own = document.feed, document.own
     if document.fetch.role is not Role.SUBSCRIPTION or not is_archive(feed, own):
         return
@@ -308,7 +308,7 @@ def subscription_mark(document: Document) -> Iterator[Finding]:
 # RFC 5005, 1: "The semantics of a feed that combines these types is undefined by this specification."
 @of_document("RFC 5005, 1")
 def one_type(document: Document) -> Iterator[Finding]:
-    """A feed is complete, or archived, or paged: not two of them."""
+    """A feed is complete, archived or paged, not two of them."""
     feed = document.feed
     older = [name for name in ("prev-archive", "next-archive", *PAGING) if name in feed.links]
     if feed.complete and feed.archive:
@@ -328,7 +328,7 @@ def one_type(document: Document) -> Iterator[Finding]:
 # RFC 5005, 4: "prev-archive" is "the immediately preceding archive document": there is one.
 @of_document("RFC 5005, 3 and 4")
 def one_link(document: Document) -> Iterator[Finding]:
-    """A relation leads to one document."""
+    """A link relation has one target."""
     for relation, urls in document.feed.other_links.items():
         urls_given = [url for url in urls if url]
         first = document.feed.links.get(relation)
@@ -341,7 +341,7 @@ def one_link(document: Document) -> Iterator[Finding]:
 # RFC 4287, 4.2.7.1: "atom:link elements MUST have an href attribute, whose value MUST be a IRI reference".
 @of_document("RFC 4287, 4.2.7.1")
 def link_target(document: Document) -> Iterator[Finding]:
-    """A link of the history has a URL."""
+    """History links have a URL."""
     for relation, urls in document.feed.other_links.items():
         if "" in urls:
             fix = "Write the URL of the document, or remove the link."
@@ -350,7 +350,7 @@ def link_target(document: Document) -> Iterator[Finding]:
 
 @of_document("RFC 5005, 5", Needs.MARKUP)
 def relation_name(document: Document) -> Iterator[Finding]:
-    """The relations have their registered names."""
+    """Link relations have their registered names."""
     for link in document.markup.in_head(*LINKS):
         for name in relations(link):
             meant = MISSPELT.get(name.replace("-", "").replace("_", ""))
@@ -363,7 +363,7 @@ def relation_name(document: Document) -> Iterator[Finding]:
 # there.
 @of_document("RFC 5005, 1.2", Needs.MARKUP)
 def in_head_section(document: Document) -> Iterator[Finding]:
-    """The elements and links of the history are in the head section."""
+    """History elements and links are in the head section."""
     names = {"prev-archive", "next-archive", "current"}
     for element in document.markup.everywhere(f"{FH}*", *LINKS):
         is_link = element.tag in LINKS
@@ -381,7 +381,7 @@ def in_head_section(document: Document) -> Iterator[Finding]:
 # RFC 5005, B: the links of RSS are atom:link, which has Atom's namespace.
 @of_document("RFC 5005, B", Needs.MARKUP)
 def link_namespace(document: Document) -> Iterator[Finding]:
-    """The links of the history are in Atom's namespace."""
+    """History links are in Atom's namespace."""
     for link in document.markup.everywhere("{*}link"):
         relation = (link.get("rel") or "").strip().lower()
         if relation in HISTORY and link.tag not in LINKS:
@@ -406,7 +406,7 @@ def history_namespace(document: Document) -> Iterator[Finding]:
 # drafts.
 @of_document("RFC 5005, 2 and 4", Needs.MARKUP)
 def history_elements(document: Document) -> Iterator[Finding]:
-    """The elements of RFC 5005 are fh:archive and fh:complete, and they are empty."""
+    """fh:archive and fh:complete are empty; RFC 5005 has no others."""
     for element in document.markup.in_head(f"{FH}*"):
         name = f"fh:{elements.local_name(element)}"
         if element.tag in DRAFTS:
@@ -423,7 +423,7 @@ def history_elements(document: Document) -> Iterator[Finding]:
 # RFC 5005, 1.2: "URI references in link relation values may be relative". RSS has no rule for their base.
 @of_document("RFC 5005, 1.2", Needs.MARKUP)
 def relative_links(document: Document) -> Iterator[Finding]:
-    """The links of RSS are absolute."""
+    """RSS links are absolute."""
     for link in document.markup.in_head(*LINKS) if document.feed.format == "rss" else ():
         href = (link.get("href") or "").strip()
         if href and not _split(href).scheme and not HISTORY.isdisjoint(relations(link)):
@@ -435,7 +435,7 @@ def relative_links(document: Document) -> Iterator[Finding]:
 # security mechanisms applied".
 @of_document("RFC 5005, 6")
 def secure_links(document: Document) -> Iterator[Finding]:
-    """A document that is served with https: leads to documents that are too, on its host."""
+    """Documents served with https: use https: links to their host."""
     here = _split(document.fetch.url)
     for relation in ("prev-archive", "next"):
         there = _split(document.feed.links.get(relation, ""))
@@ -453,7 +453,7 @@ def secure_links(document: Document) -> Iterator[Finding]:
 # the logical feed" (1.2).
 @of_document("RFC 5005, 1", Needs.ALL)
 def says_its_history(document: Document) -> Iterator[Finding]:
-    """The subscription document says where older entries are, or that there are none."""
+    """The feed says where older entries are, or that there are none."""
     if document.fetch.role is not Role.SUBSCRIPTION:
         return
     feed_kind = kind(document.feed)
@@ -469,7 +469,7 @@ def says_its_history(document: Document) -> Iterator[Finding]:
 # RFC 5005, 4.2: "Clients SHOULD warn users when they are not able to reconstruct the entire logical feed".
 @of_document("RFC 5005, 4.2")
 def nothing_missing(document: Document) -> Iterator[Finding]:
-    """The document does not declare that entries are missing, or may be missing."""
+    """No document declares that entries are or may be missing."""
     if (declared := document.feed.declared) is not None:
         report = error if declared.verdict == Verdict.INCOMPLETE.value else warning
         text = f"It is an export of a feed that is not complete ({declared.verdict}): {declared.reasons}."
@@ -500,7 +500,7 @@ def media_type(document: Document) -> Iterator[Finding]:
 # RFC 7303, 3: the byte order mark has precedence over the charset parameter, and that over the declaration.
 @of_document("RFC 7303, 3")
 def one_encoding(document: Document) -> Iterator[Finding]:
-    """Content-Type, XML declaration and byte order mark name one encoding."""
+    """Content-Type, XML declaration and byte order mark agree on the encoding."""
     body, charset = document.body, _media_type(document)[1]
     written = encoding.DECLARATION.match(body, 0, encoding.LONGEST_DECLARATION)
     declared = encoding.resolve(written[1].decode("latin-1")) if written else None
@@ -515,7 +515,7 @@ def one_encoding(document: Document) -> Iterator[Finding]:
 # RFC 5005, 4: "the URI for a particular archive document SHOULD NOT change over time".
 @of_document("RFC 5005, 4")
 def archive_url(document: Document) -> Iterator[Finding]:
-    """The URL of an archive is its own, without a redirect."""
+    """Archives do not redirect."""
     url = document.fetch.url
     if not document.is_archive or not document.redirects:
         return
@@ -545,7 +545,7 @@ def caching(document: Document) -> Iterator[Finding]:
 # RFC 5005, 1: feeds are split "to save bandwidth".
 @of_document("RFC 5005, 1")
 def size(document: Document) -> Iterator[Finding]:
-    """Documents are small, above all the one that is polled."""
+    """Documents are small, above all the subscription document."""
     octets = len(document.body)
     is_polled = document.fetch.role is Role.SUBSCRIPTION and not document.feed.complete
     if octets > (LARGE if is_polled else LARGE_ARCHIVE):
@@ -560,7 +560,7 @@ def size(document: Document) -> Iterator[Finding]:
 # archive is indicated by a missing prev-archive link relation) or an error is encountered."
 @of_chain("RFC 5005, 4.2", Needs.ALL)
 def walk_ends(chain: History) -> Iterator[Finding]:
-    """The links lead from document to document, up to the oldest one."""
+    """The links lead to the oldest document."""
     documents = chain.documents
     if chain.missing is not None:
         yield _broken_chain(chain, *chain.missing)
@@ -614,7 +614,7 @@ def _wrong_target(
 # RFC 5005, 4: "Archive documents SHOULD also contain an fh:archive element in their head sections".
 @of_chain("RFC 5005, 4", Needs.ALL)
 def archive_marks(chain: History) -> Iterator[Finding]:
-    """Every archive has fh:archive."""
+    """Archives have fh:archive."""
     unmarked = [document for document in chain.archives if not document.feed.archive]
     fix = (
         "Add <fh:archive/> to its head section, so that readers that find it first recognise it as an "
@@ -631,7 +631,7 @@ def archive_marks(chain: History) -> Iterator[Finding]:
 # have a "next-archive" link relation, unless there are no following archives available".
 @of_chain("RFC 5005, 4", Needs.ALL)
 def next_archive(chain: History) -> Iterator[Finding]:
-    """The next-archive link of an archive leads back to the archive that names it."""
+    """next-archive leads back to the newer archive."""
     archives = chain.archives
     is_good = len(archives) > 1
     for newer, document in zip([None, *archives], archives, strict=False):
@@ -691,7 +691,7 @@ def _check_following(chain: History, document: Document, newer: Document) -> Ite
 # link relation"; it "returns a feed document containing the most recent entries in the feed".
 @of_chain("RFC 5005, 4", Needs.ALL)
 def current(chain: History) -> Iterator[Finding]:
-    """The current link of an archive leads to the subscription document."""
+    """current leads to the subscription document."""
     if chain.begins_with_archive:
         return
     for document in chain.archives:
@@ -708,7 +708,7 @@ def current(chain: History) -> Iterator[Finding]:
 # RFC 4287, 4.2.7.2: "self" is "a resource equivalent to the containing element".
 @of_chain("RFC 4287, 4.2.7.2")
 def self_link(chain: History) -> Iterator[Finding]:
-    """A self link leads to its own document."""
+    """self leads to its own document."""
     for document in chain.documents:
         fix = f"Write {document.link_url}."
         yield from _wrong_target(warning, chain, document, "self", document.number, document.fetch.url, fix)
@@ -718,7 +718,7 @@ def self_link(chain: History) -> Iterator[Finding]:
 # furthest preceding document".
 @of_chain("RFC 5005, 3")
 def pages(chain: History) -> Iterator[Finding]:
-    """The previous and first links of pages lead back."""
+    """previous and first of pages lead back."""
     for document in chain.documents:
         if document.fetch.role is not Role.PAGE:
             continue
@@ -733,7 +733,7 @@ def pages(chain: History) -> Iterator[Finding]:
 # RFC 9110, 8.8 and 13.1: with validators, a client can check whether a document has changed.
 @of_chain("RFC 9110, 13.1")
 def conditional_requests(chain: History) -> Iterator[Finding]:
-    """The server responds with 304 if a document has not changed."""
+    """The server responds with 304 to unchanged documents."""
     requested = [document for document in chain.documents[:2] if document.is_http]
     for document in requested:
         if not document.conditions:
@@ -752,7 +752,7 @@ def conditional_requests(chain: History) -> Iterator[Finding]:
 # change, a version that differs has another update time (RFC 4287, 4.2.15).
 @of_chain("RFC 5005, 4.1 and 4.2", Needs.ALL)
 def one_newest_version(chain: History) -> Iterator[Finding]:
-    """Of an entry in several documents, it is clear which version is the newest."""
+    """Of several versions of an entry, the newest is clear."""
     for entry_id, newer, older, at, is_timed in chain.entries.clashes:
         text = f"The entry {entry_id[:SHOWN]} differs from that in {newer.requested_url}"
         fix = "Give the newer version, or its document, a later update time."
@@ -782,7 +782,7 @@ def ids_stay(chain: History) -> Iterator[Finding]:
 # RFC 4287, 4.2.6: atom:id is "a permanent, universally unique identifier for an entry or feed".
 @of_chain("RFC 4287, 4.2.6", Needs.MARKUP)
 def one_feed(chain: History) -> Iterator[Finding]:
-    """All documents of Atom have one feed's atom:id."""
+    """All Atom documents have the same atom:id."""
     for document in chain.documents[1:]:
         first, own = chain.documents[0].markup.feed_id, document.markup.feed_id
         if None not in (first, own) and own != first:
@@ -794,7 +794,7 @@ def one_feed(chain: History) -> Iterator[Finding]:
 # RFC 5005, 4: "Archive documents are feed documents that contain less recent entries in the feed."
 @of_chain("RFC 5005, 4")
 def order_of_dates(chain: History) -> Iterator[Finding]:
-    """A document that prev-archive names has older entries."""
+    """prev-archive leads to older entries."""
     for newer, older in pairwise(chain.documents):
         if _is_turned(newer, older):
             text = (
@@ -812,7 +812,7 @@ def _is_turned(newer: Document, older: Document) -> bool:
 # document SHOULD replace all other duplicates".
 @of_chain("RFC 5005, 4.2")
 def order_of_documents(chain: History) -> Iterator[Finding]:
-    """No archive is updated later than the document that names it."""
+    """No archive is newer than the document that links to it."""
     for newer, older in pairwise(chain.documents):
         if (
             chain.kind is Kind.ARCHIVED
@@ -827,7 +827,7 @@ def order_of_documents(chain: History) -> Iterator[Finding]:
 # two documents share an entry that none was lost between them.
 @of_chain("RFC 5005, 4")
 def no_hole(chain: History) -> Iterator[Finding]:
-    """The newest archive begins where the subscription document ends."""
+    """There is no gap between the newest archive and the subscription document."""
     if chain.kind is not Kind.ARCHIVED or chain.begins_with_archive or not chain.documents[1:]:
         return
     newer, older = chain.documents[:2]

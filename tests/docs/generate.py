@@ -219,11 +219,7 @@ def _sentences(text: str) -> str:
 
 
 def checks() -> str:
-    rules = [
-        f"| `{name}` | {summary} | {clause} |"
-        for name, clause, summary, _needs in (*DOCUMENT_RULES, *CHAIN_RULES)
-    ]
-    return "\n".join(["| Rule | What it checks | Clause |", "|---|---|---|", *rules])
+    return "\n".join(f"- `{rule.name}`: {rule.summary}" for rule in (*DOCUMENT_RULES, *CHAIN_RULES))
 
 
 # -- files ----------------------------------------------------------------------------------------
