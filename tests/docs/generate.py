@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 DOCS = ROOT / "docs"
 GENERATED = re.compile(r"^<!-- generated: (\w+)(.*) -->\n(?:(?!<!-- g).*\n)*?<!-- end -->$", re.MULTILINE)
-# A row of a table of reasons, up to its last column.
-ROW = re.compile(r"^(\| `([a-z0-9-]+)` \| [^|]+ \|)", re.MULTILINE)
+# A row of a table of reasons, up to its last column. Kinds with the same advice can share a row.
+ROW = re.compile(r"^(\| (`[a-z0-9-]+`(?:, `[a-z0-9-]+`)*) \| [^|]+ \|)", re.MULTILINE)
 # The options of Scrapy's that all commands have are described once.
 GLOBAL = "Global Options"
 # Options with longer lines are described once, even if several commands have them.
@@ -206,7 +206,10 @@ def _described_fields(names: list[str]) -> str:
 
 def advice(table: str) -> str:
     """Return the table of reasons with the advice for each in the last column."""
-    rows = [f"{row} {_sentences(ReasonKind(kind).advice)} |" for row, kind in ROW.findall(table)]
+    rows = []
+    for row, kinds in ROW.findall(table):
+        [text] = {ReasonKind(kind).advice for kind in re.findall(r"`(.+?)`", kinds)}
+        rows.append(f"{row} {_sentences(text)} |")
     return "\n".join(["| Kind | What happened | What to do |", "|---|---|---|", *rows])
 
 

@@ -58,8 +58,9 @@ def test_pages_name_settings_that_there_are(page: str) -> None:
 
 def test_each_verdict_is_described_and_each_reason_once() -> None:
     page = source("reference/verdicts")
-    assert {verdict.value for verdict in Verdict} <= set(re.findall(r"^\| `([a-z]+)` \|", page, re.MULTILINE))
-    assert sorted(re.findall(r"^\| `([a-z0-9-]+)` \|.+\|.+\|$", page, re.MULTILINE)) == sorted(ReasonKind)
+    assert {verdict.value for verdict in Verdict} <= set(re.findall(r"^- `([a-z]+)`: ", page, re.MULTILINE))
+    kinds = [kind for _, cell in generate.ROW.findall(page) for kind in re.findall(r"`(.+?)`", cell)]
+    assert sorted(kinds) == sorted(ReasonKind)
 
 
 def test_each_field_is_described_in_its_order() -> None:
