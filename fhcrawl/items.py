@@ -26,8 +26,8 @@ class EntryItem(MutableMapping[str, Any]):
         RSS without these: the link; without a link: a digest of title, date and description (`urn:sha256:…`)
     :param title: a string, unchanged from the feed
     :param link: absolute URL of the alternate link
-    :param published: time of publication, in ISO 8601 and UTC, ending in `Z`, with fractions of a second if
-        the feed has them; `pubDate` in RSS
+    :param published: time of publication, in ISO 8601 and UTC, ending in `Z`, with the feed's fractions of a
+        second; `pubDate` in RSS
     :param updated: time of the last update, in the same form; in RSS only `atom:updated` or
         `dcterms:modified`
     :param authors: a list of strings; in Atom and JSON Feed, entries without authors have those of the feed
@@ -35,13 +35,12 @@ class EntryItem(MutableMapping[str, Any]):
     :param summary: a string, including markup
     :param content: a string, including markup; XHTML is serialised, without the `div` around it
     :param content_type: `text`, `html`, `xhtml` or a media type; if it ends in `;base64`, `content` is base64
-    :param enclosures: a list of objects with `url`, `type` and `length` (octets); external content in Atom
-        (`src`) is included
+    :param enclosures: a list of objects with `url`, `type` and `length` (octets); includes Atom's external
+        content (`src`)
     :param operation: `PUT`, `DELETE`, `PATCH` or `POST`, if the feed is an event feed
     :param document: URL of the document that this version came from
     :param document_updated: update time of that document
-    :param change: `new`, `updated` or `deleted` since the last export; not in `fhcrawl export`, which has the
-        entries as they are now
+    :param change: `new`, `updated` or `deleted` since the last export; only in exports of crawls
     :param title_type: `text` or `html`; null if the feed does not specify it, as in RSS
     :param summary_type: `text`, `html`, `xhtml` or a media type; null as for `title_type`
     :param base: URL against which relative references in `content` (or in `summary`, without content) are
@@ -53,8 +52,7 @@ class EntryItem(MutableMapping[str, Any]):
     The following are not fields of the item, but of exports that select them:
 
     :param original: the original XML or JSON of the entry; null if it is not kept
-    :param extensions: everything in the entry for which there is no field, as a tree; JSON text in CSV,
-        Parquet and XML
+    :param extensions: everything in the entry that has no field, as a tree; JSON text in CSV, Parquet and XML
     :param former_ids: a sorted list of the ids that the entry had before its publisher changed them
     :param first_seen: when a crawl first read any version of the entry, or a tombstone
     :param fetched: when a crawl first read this version, or that the entry is deleted

@@ -80,7 +80,7 @@ PROFILES: dict[str, dict[str, Column]] = {
         "duration": Column(
             "seconds",
             "itunes:duration media:content@duration json:attachments/duration_in_seconds",
-            "duration of the episode in seconds, from `itunes:duration` in any form, Media RSS or JSON Feed",
+            "duration in seconds, written in any form",
         ),
         "season": Column("integer", "itunes:season podcast:season", "season number"),
         "episode": Column("integer", "itunes:episode podcast:episode", "episode number"),
@@ -94,20 +94,20 @@ PROFILES: dict[str, dict[str, Column]] = {
         "explicit": Column(
             "boolean",
             "itunes:explicit googleplay:explicit",
-            "whether the episode is explicit (`yes`, `true`, `explicit`) or not (`no`, `false`, `clean`)",
+            "true (`yes`, `true`, `explicit`) or false (`no`, `false`, `clean`)",
         ),
         "transcripts": Column(
             "files",
             "podcast:transcript@*",
-            "a list of objects with `url`, `type` and `language` (`podcast:transcript`)",
+            "a list of objects with `url`, `type` and `language`",
         ),
-        "chapters": Column("url", "podcast:chapters@url", "URL of the chapter file (`podcast:chapters`)"),
+        "chapters": Column("url", "podcast:chapters@url", "URL of the chapter file"),
     },
     "news": {
         "link": Column(
             "url",
             "feedburner:origLink pheedo:origLink link",
-            "URL of the article itself (`feedburner:origLink`) if `link` leads through a tracker",
+            "URL of the article itself, if `link` leads through a tracker",
         ),
         "thumbnail": Column(
             "url",

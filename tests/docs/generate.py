@@ -190,18 +190,16 @@ def optional_fields() -> str:
 
 
 def profile(name: str) -> str:
-    rows = [
-        f"| `{column}` | {about.text} | {', '.join(f'`{path}`' for path in about.paths.split())} |"
+    return "\n".join(
+        f"- `{column}`: {about.text}, from {', '.join(f'`{path}`' for path in about.paths.split())}"
         for column, about in PROFILES[name].items()
-    ]
-    return "\n".join(["| Column | Meaning | Source |", "|---|---|---|", *rows])
+    )
 
 
 def _described_fields(names: list[str]) -> str:
     text = cleandoc(items.EntryItem.__doc__ or "")
     found = re.findall(r":param (\w+): (.+?)(?=\n:|\n\n|\Z)", text, re.DOTALL)
-    rows = [f"| `{name}` | {' '.join(text.split())} |" for name, text in found if name in names]
-    return "\n".join(["| Field | Meaning |", "|---|---|", *rows])
+    return "\n".join(f"- `{name}`: {' '.join(text.split())}" for name, text in found if name in names)
 
 
 def advice(table: str) -> str:

@@ -64,7 +64,7 @@ def test_each_verdict_is_described_and_each_reason_once() -> None:
 
 
 def test_each_field_is_described_in_its_order() -> None:
-    described = re.findall(r"^\| `(\w+)` \|", source("reference/fields"), re.MULTILINE)
+    described = re.findall(r"^(?:- |\| )`(\w+)`(?:: | \|)", source("reference/fields"), re.MULTILINE)
     fields = [*items.FIELDS, *items.OPTIONAL_FIELDS, *items.COMPUTED_FIELDS]
     assert described == [*fields, *(name for columns in PROFILES.values() for name in columns)]
     assert [*items.FIELDS, *items.OPTIONAL_FIELDS] == items.ALL_FIELDS
@@ -83,7 +83,7 @@ def stats_in_code() -> Iterator[tuple[str, bool]]:
 
 
 def test_each_stat_is_described() -> None:
-    described = set(re.findall(rf"^\| `({STAT.pattern})` \|", source("reference/stats"), re.MULTILINE))
+    described = set(re.findall(rf"^- `({STAT.pattern})`: ", source("reference/stats"), re.MULTILINE))
     found = set(stats_in_code())
     assert {name for name, is_whole in found if is_whole} <= described
     patterns = [name.replace("*", "[a-z]+") for name, is_whole in found if not is_whole]
@@ -101,7 +101,7 @@ def test_each_stat_of_the_golden_crawls_is_described() -> None:
     described = source("reference/stats")
     for path in (ROOT / "tests" / "data" / "golden").glob("*-stats.json"):
         names = {name for run in json.loads(path.read_text("utf-8")) for name in run}
-        assert {name for name in names if STAT.fullmatch(name) and f"| `{name}` |" not in described} == set()
+        assert {name for name in names if STAT.fullmatch(name) and f"- `{name}`: " not in described} == set()
 
 
 def test_each_command_and_option_is_described() -> None:
@@ -127,11 +127,18 @@ def test_each_column_of_a_view_is_described_and_the_query_works(tmp_path: Path) 
     url = f"sqlite:///{tmp_path}/store.sqlite"
     Store.open(url).close()
     engine = create_engine(url, poolclass=NullPool)
-    for view in schema.VIEWS:
+    found: dict[str, list[str]] = {}
+    for view in sorted(schema.VIEWS, key=source("reference/views").find):
         columns = [column["name"] for column in inspect(engine).get_columns(view)]
         section = source("reference/views").partition(f"\n## {view}\n")[2].partition("\n## ")[0]
-        cells = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
-        assert sorted(re.findall(r"`(\w+)`", " ".join(cells))) == sorted(columns), view
+        cells = " ".join(re.findall(r"^- ((?:`\w+`(?:, )?)+)", section, re.MULTILINE))
+        same = [
+            f"`{name}`"
+            for other in re.findall(r"^- The columns of `(\w+)`", section, re.MULTILINE)
+            for name in found[other]
+        ]
+        found[view] = re.findall(r"`(\w+)`", " ".join([*same, cells]))
+        assert sorted(found[view]) == sorted(columns), view
     [query] = re.findall(r'^    sqlite3 .*"(SELECT .+)"$', source("reference/views"), re.MULTILINE)
     with engine.connect() as connection:
         assert connection.exec_driver_sql(query).all() == []
