@@ -17,17 +17,16 @@ COMMANDS_MODULE = "fhcrawl.commands"
 ADDONS = {"fhcrawl.Addon": 0}
 
 # Absolute path of the data directory. Default: `.scrapy` in a project, elsewhere the user's data folder
-# (`~/.local/share/fhcrawl` on Linux). The environment variable overrides a settings module.
+# (`~/.local/share/fhcrawl` on Linux).
 FHCRAWL_DATA_DIR: str | None = None
-# SQLAlchemy URL of the store. Default: the SQLite file `fhcrawl.sqlite` in the data directory. The
-# environment variable overrides a settings module. Use it for a URL with a password, because other users can
-# see command lines.
+# SQLAlchemy URL of the store. Default: `fhcrawl.sqlite` in the data directory. Use the environment variable
+# for a URL with a password, because other users can see command lines.
 FHCRAWL_STORE_URL: str | None = None
 # Whether the store keeps the original XML or JSON of each entry, including elements for which there is no
 # field. Exported feeds contain them. This doubles the size of the store.
 FHCRAWL_KEEP_XML_ENABLED = True
-# Whether the store keeps earlier versions of entries. The value is recorded in the store and applies to all
-# later crawls. Default: as recorded; off in a new store. `--keep-versions` and `--no-keep-versions` set it.
+# Whether the store keeps earlier versions of entries (`--keep-versions`, `--no-keep-versions`). The value is
+# recorded in the store for later crawls. Default: as recorded; off in a new store.
 FHCRAWL_KEEP_VERSIONS_ENABLED: bool | None = None
 # Seconds after which other crawls can take over the feeds of an inactive crawl: 3 to 86400.
 FHCRAWL_LEASE_SECONDS = 300
@@ -36,17 +35,15 @@ FHCRAWL_LEASE_SECONDS = 300
 # the file that it appends to. 0: export at the end of the run.
 FHCRAWL_EXPORT_SECONDS = 60 * 60
 
-# Fields that `fhcrawl crawl` and `fhcrawl export` write, in this order, separated by commas. A name with a
-# plus sign (`+original`) is added to the default fields, those of FEED_EXPORT_FIELDS. `--fields` sets it.
+# Fields that `fhcrawl crawl` and `fhcrawl export` write (`--fields`), in this order, separated by commas. A
+# name with a plus sign (`+original`) is added to the default fields, those of FEED_EXPORT_FIELDS.
 FHCRAWL_FIELDS: list[str] = []
-# Profiles, separated by commas: `podcast` and `news` add columns with values from extensions. `--profile`
-# sets it.
+# Profiles (`--profile`), separated by commas: `podcast` and `news` add columns with values from extensions.
 FHCRAWL_PROFILES: list[str] = []
-# Whether exports have the field `extensions`; requires FHCRAWL_KEEP_XML_ENABLED. `--extensions` sets it.
+# Whether exports have the field `extensions` (`--extensions`); requires FHCRAWL_KEEP_XML_ENABLED.
 FHCRAWL_EXTENSIONS_ENABLED = False
-# Whether to write CSV for spreadsheets: with a byte order mark, by which Excel recognises UTF-8; with an
-# apostrophe before cells that begin with one or would run as a formula; and with times like `2003-12-13
-# 18:30:02`, in UTC. `--excel` sets it.
+# Whether to write CSV for spreadsheets (`--excel`): with a byte order mark, an apostrophe before cells that
+# begin with one or would run as a formula, and times like `2003-12-13 18:30:02`, in UTC.
 FHCRAWL_CSV_EXCEL_ENABLED = False
 
 # Fields that pipelines add to entries (`item.words = 12`), separated by commas. They are exported after
@@ -60,9 +57,9 @@ FHCRAWL_MAX_PAGES = 1_000
 # Maximum time in seconds from the first request, including parsing. 0: no limit.
 FHCRAWL_MAX_SECONDS = 24 * 60 * 60
 # Maximum number of octets read, after decompression: documents (with the base URLs and authors that entries
-# inherit), redirects, captures in web archives (not in WARC files), and everything fetched again. Each run
-# reads at least one document after the subscription document. The store takes about twice as much space. 0:
-# no limit.
+# inherit), redirects, captures in web archives, and what is fetched again, but not WARC files. Each run reads
+# at least one document after the subscription document. The store takes about twice as much space. 0: no
+# limit.
 FHCRAWL_MAX_BYTES = 2 * 1024**3
 # Longest delay in seconds that a server may impose (`Retry-After`, `Crawl-delay`, a rate limit). If it is
 # longer, a later run fetches the documents. 0: no limit.
@@ -80,46 +77,42 @@ FHCRAWL_READER_MEMORY = 512 * 1024**2
 # Maximum CPU time of this process for a document, in seconds. 0: no limit.
 FHCRAWL_READER_TIMEOUT = 60
 
-# How often archives and pages that were read are requested again, conditionally, because publishers may
-# change them: the number of days within which each is checked once, and the maximum number of checks per feed
-# and run. Checks are spread over the runs: for 120 archives, `30,20` means one check every 6 hours. 0: no
-# checks.
+# How often archives and pages are checked for changes, with conditional requests: the number of days within
+# which each is checked once, and the maximum number of checks per feed and run. For 120 archives, `30,20`
+# means one check every 6 hours. 0: no checks.
 FHCRAWL_RECHECK: list[int] | str = [30, 20]
-# Maximum number of pages of a feed that a crawl reads once more, because pages can change while they are
-# read. The feed is `complete` if both readings of all its pages agree; the next crawls continue with the
-# others. 0: no second reading.
+# Maximum number of pages of a feed that a crawl reads once more, because they can change meanwhile; the next
+# crawls continue. The feed is `complete` if both readings of all pages agree. 0: no second reading.
 FHCRAWL_CONFIRM_PAGES = 500
-# Whether to delete entries that no document of the feed's chain contains any more. The next export marks them
-# as `deleted`. By default they are kept and counted (`absent` in `fhcrawl feeds --json`).
+# Whether to delete entries that the feed's chain no longer contains; the next export marks them as `deleted`.
+# By default they are kept and counted (`absent` in `fhcrawl feeds --json`).
 FHCRAWL_DELETE_ABSENT = False
-# Whether to delete entries under their former ids, if the publisher has changed ids and no document of the
-# feed's chain contains the former ones. The next export marks them as `deleted`. By default they are kept and
-# counted (`renamed` in `fhcrawl feeds --json`). `--merge-renamed` sets it; for one feed, use `merge_renamed =
-# true`.
+# Whether to delete entries under their former ids (`--merge-renamed`; for one feed, `merge_renamed = true`),
+# if the publisher has changed ids and the feed's chain no longer contains the former ones. The next export
+# marks them as `deleted`. By default they are kept and counted (`renamed` in `fhcrawl feeds --json`).
 FHCRAWL_MERGE_RENAMED = False
 # Minimum time in seconds between two polls of a feed, for crawls of feeds that are due.
 FHCRAWL_DUE_MIN_SECONDS = 15 * 60
 # Maximum time in seconds between two polls, regardless of the feed, its server and its history.
 FHCRAWL_DUE_MAX_SECONDS = 24 * 60 * 60
 # Whether to request unlinked older pages, such as `?paged=2`, of feeds whose software is known to have them,
-# and to compare WordPress feeds with the site's list of posts. `--no-platforms` turns it off; for one feed,
-# use `platforms = false`.
+# and to compare WordPress feeds with the site's list of posts. `--no-platforms` turns it off, for one feed
+# `platforms = false`.
 FHCRAWL_PLATFORMS_ENABLED = True
 # Whether to read up to 5 sitemaps of a feed's site in 30 days, if the feed does not show all of its entries,
-# to count pages that look like entries but are not in the store. This does not affect the verdict.
+# to count pages that look like entries but are not stored. This does not affect the verdict.
 FHCRAWL_SITEMAPS_ENABLED = True
-# Maximum number of web pages per feed and crawl to read as entries: pages that look like entries and that
-# only a sitemap names, those that changed last first. The next crawl reads the rest. Requires the extra
-# `posts`. `--from-sitemap` sets it to 1000; 0 reads none.
+# Maximum number of web pages per feed and crawl to read as entries: those that look like entries and only a
+# sitemap names, last changed first. The next crawl reads the rest. Requires the extra `posts`.
+# `--from-sitemap` sets it to 1000; 0 reads none.
 FHCRAWL_SITEMAP_POSTS = 0
-# Whether to request `?page=2` of each feed without links to older pages whose software is not known, to look
-# for numbered pages: once, or every 30 days if it has none. `--probe` turns it on; for one feed, use `probe =
-# true`.
+# Whether to request `?page=2` of each feed without links to older pages whose software is not known: once, or
+# every 30 days if it has no numbered pages. `--probe` turns it on, for one feed `probe = true`.
 FHCRAWL_PROBE = False
 
-# Web archive from which to read captures of the feeds: `wayback` for the Internet Archive, or the part of its
-# URLs before the time, such as `https://web.archive.org/web`. `--web-archive` sets it; for one feed, use
-# `web_archive = "URL"`.
+# Web archive from which to read captures of the feeds (`--web-archive`; for one feed, `web_archive = "URL"`):
+# `wayback` for the Internet Archive, or the part of its URLs before the time, such as
+# `https://web.archive.org/web`.
 FHCRAWL_WEB_ARCHIVE: str | None = None
 # Maximum number of requests to a web archive for a feed in a run; the next run continues. 0: no limit.
 FHCRAWL_MAX_CAPTURES = 500
@@ -153,20 +146,17 @@ DELTAFETCH_ENABLED = True
 # sets it.
 DELTAFETCH_RESET = False
 
-# Scrapy/VERSION: servers should be able to identify the crawler. Add a way to contact you, such as `fhcrawl
-# (+https://example.org/who-crawls)`; otherwise, operators of a server can only block you. Without it, a crawl
-# of public feeds warns.
+# Scrapy/VERSION: add a way to contact you, such as `fhcrawl (+https://example.org/who-crawls)`; otherwise, a
+# server's operators can only block you, and a crawl of public feeds warns.
 USER_AGENT = f"fhcrawl/{__version__} (Scrapy; RFC 5005 feed history)"
 # text/html first: fhcrawl needs feeds. Accept-Language, en: fhcrawl needs the publisher's default language.
 DEFAULT_REQUEST_HEADERS = {
     "Accept": "application/atom+xml, application/rss+xml, application/xml;q=0.9, */*;q=0.5",
 }
-# False: a crawler should obey robots.txt. If False, documents that a site disallows are fetched, and its
-# Crawl-delay is ignored.
+# False: if False, documents that a site disallows are fetched, and its Crawl-delay is ignored.
 ROBOTSTXT_OBEY = True
-# 8: one request at a time is gentle on hosts, and a chain is read one by one anyway. The limit also applies
-# to all hosts of a registered domain together. With a higher value, the feeds of a host are crawled faster,
-# at its expense.
+# 8: also limits all hosts of a registered domain together. With a higher value, the feeds of a host are
+# crawled faster, at its expense.
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
 # 16: requests go to up to 64 domains at once. Each may keep a document of DOWNLOAD_MAXSIZE in memory.
 CONCURRENT_REQUESTS = 64
@@ -178,9 +168,8 @@ DOWNLOADER = "fhcrawl.core.engine.Downloader"
 SCHEDULER = "fhcrawl.core.engine.Scheduler"
 # scrapy.pqueues.DownloaderAwarePriorityQueue: a host with a delay does not block others.
 SCHEDULER_PRIORITY_QUEUE = "fhcrawl.core.engine.PoliteQueue"
-# 1 GiB: octets of the compressed and of the decompressed body; larger documents are `too-large`. Parsing a
-# document takes up to 10 times its size in memory, and 15 times if it is malformed. Podcast feeds with long
-# notes have up to 72 MB.
+# 1 GiB: octets of the compressed and of the decompressed body; larger documents are `too-large`. Parsing
+# takes up to 10 times the size in memory, 15 times if a document is malformed.
 DOWNLOAD_MAXSIZE = 96 * 1024**2
 # 32 MiB: half of DOWNLOAD_MAXSIZE.
 DOWNLOAD_WARNSIZE = 48 * 1024**2
@@ -190,8 +179,8 @@ DOWNLOAD_TIMEOUT = 60
 COOKIES_ENABLED = False
 # True: only HTML has it.
 METAREFRESH_ENABLED = False
-# False: without verification, anybody between you and the server could forge a history. If False, feeds with
-# invalid certificates are read.
+# False: if False, feeds with invalid certificates are read, and anybody between you and the server can forge
+# a history.
 DOWNLOAD_VERIFY_CERTIFICATES = True
 # True: truncated documents are read, unless compressed, and requested again.
 DOWNLOAD_FAIL_ON_DATALOSS = False
@@ -201,11 +190,11 @@ RETRY_HTTP_CODES = [500, 502, 503, 504, 520, 521, 522, 524, 525, 530, 408, 429]
 TWISTED_DNS_RESOLVER = "scrapy.resolver.CachingHostnameResolver"
 # ERROR: the spider logs failures itself.
 RETRY_GIVE_UP_LOG_LEVEL = "DEBUG"
-# True: the console opens a port on this machine through which code can be run in the crawl.
+# True: the console opens a local port through which code can be run in the crawl.
 TELNETCONSOLE_ENABLED = False
-# True: remote control opens a port on this machine.
+# True: remote control opens a local port.
 REMOTE_CONTROL_ENABLED = False
-# True: hides which document linked to another. REFERRER_POLICY would not suffice: a response can override it.
+# True: hides which document linked to another; a response could override REFERRER_POLICY.
 REFERER_ENABLED = False
 
 # scrapy.robotstxt.ProtegoRobotParser: reads only the first 500 KiB, and keeps only the files used last.

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 DOCS = ROOT / "docs"
 GENERATED = re.compile(r"^<!-- generated: (\w+)(.*) -->\n(?:(?!<!-- g).*\n)*?<!-- end -->$", re.MULTILINE)
-# A row of a table of reasons, up to its last column. Kinds with the same advice can share a row.
-ROW = re.compile(r"^(\| (`[a-z0-9-]+`(?:, `[a-z0-9-]+`)*) \| [^|]+ \|)", re.MULTILINE)
+# An item of a list of reasons, up to the advice. Kinds with the same advice can share an item.
+ITEM = re.compile(r"^(- (`[a-z0-9-]+`(?:, `[a-z0-9-]+`)*): .+)$", re.MULTILINE)
 # The options of Scrapy's that all commands have are described once.
 GLOBAL = "Global Options"
 # Options with longer lines are described once, even if several commands have them.
-SHORT = 60
+SHORT = 50
 
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
@@ -80,7 +80,7 @@ def _command(name: str, parser: argparse.ArgumentParser) -> str:
     actions = [action for group in groups for action in group._group_actions if action.dest != "help"]
     options = [_option(action) for action in actions if action.help is not argparse.SUPPRESS]
     description = (parser.description or "").partition("\n\nExamples:")[0]
-    parts = [f"## fhcrawl {name}", f"```text\n{usage}\n```", _prose(description)]
+    parts = [f"## fhcrawl {name}", f"`{usage}`", _prose(description)]
     return "\n\n".join(part for part in [*parts, "\n".join(options), _prose(parser.epilog or "")] if part)
 
 
@@ -141,23 +141,23 @@ def ours(*names: str) -> str:
 
 
 def _default(name: str, comment: str) -> str:
-    return "" if " Default: " in comment else f"Default: `{getattr(settings, name)!r}`\n\n"
+    return "" if " Default: " in comment else f"`{getattr(settings, name)!r}`\n\n"
 
 
 def scrapys(*names: str) -> str:
-    """Return the sections of these settings, and a table of the others that are changed."""
+    """Return the sections of these settings, and a list of the others that are changed."""
     comments = described(Path(settings.__file__ or ""))
     found = {name: (_shown(value), _shown(default)) for name, value, default in changed()}
     sections = [
-        f"### {name}\n\nDefault: `{found[name][0]}` (Scrapy: `{found[name][1]}`)\n\n{_reason(comments[name])}"
+        f"### {name}\n\n`{found[name][0]}` (Scrapy: `{found[name][1]}`)\n\n{_reason(comments[name])}"
         for name in names
     ]
     rows = [
-        f"| `{name}` | `{value}` | {_reason(' '.join(comments[name].split()))} |"
+        f"- `{name}`: `{value}`. {_reason(' '.join(comments[name].split()))}"
         for name, (value, _default) in found.items()
         if name not in names
     ]
-    return "\n\n".join([*sections, "\n".join(["| Other setting | Default | Why |", "|---|---|---|", *rows])])
+    return "\n\n".join([*sections, "### Others", "\n".join(rows)])
 
 
 def changed() -> Iterator[tuple[str, Any, Any]]:
@@ -202,13 +202,13 @@ def _described_fields(names: list[str]) -> str:
     return "\n".join(f"- `{name}`: {' '.join(text.split())}" for name, text in found if name in names)
 
 
-def advice(table: str) -> str:
-    """Return the table of reasons with the advice for each in the last column."""
-    rows = []
-    for row, kinds in ROW.findall(table):
-        [text] = {ReasonKind(kind).advice for kind in re.findall(r"`(.+?)`", kinds)}
-        rows.append(f"{row} {_sentences(text)} |")
-    return "\n".join(["| Kind | What happened | What to do |", "|---|---|---|", *rows])
+def advice(text: str) -> str:
+    """Return the list of reasons with the advice for each, in italics."""
+    found_items = []
+    for item, kinds in ITEM.findall(text):
+        [found] = {ReasonKind(kind).advice for kind in re.findall(r"`(.+?)`", kinds)}
+        found_items.append(f"{item}\n  *{_sentences(found)}*")
+    return "\n".join(found_items)
 
 
 def _sentences(text: str) -> str:

@@ -27,7 +27,7 @@ PROMISES = re.split(r"^## ", source("explanation/promises"), flags=re.MULTILINE)
 
 
 def settings_in(page: str) -> list[str]:
-    return re.findall(r"^(?:### |\| `)([A-Z_]+)(?:$|` \| .+ \| .+ \|$)", source(page), re.MULTILINE)
+    return re.findall(r"^(?:### |- `)([A-Z_]+)(?:$|`: `.+`\. .+\.$)", source(page), re.MULTILINE)
 
 
 def test_each_setting_is_described_once() -> None:
@@ -59,7 +59,11 @@ def test_pages_name_settings_that_there_are(page: str) -> None:
 def test_each_verdict_is_described_and_each_reason_once() -> None:
     page = source("reference/verdicts")
     assert {verdict.value for verdict in Verdict} <= set(re.findall(r"^- `([a-z]+)`: ", page, re.MULTILINE))
-    kinds = [kind for _, cell in generate.ROW.findall(page) for kind in re.findall(r"`(.+?)`", cell)]
+    kinds = [
+        kind
+        for _, cell in generate.ITEM.findall(page.partition("\n## Reasons\n")[2])
+        for kind in re.findall(r"`(.+?)`", cell)
+    ]
     assert sorted(kinds) == sorted(ReasonKind)
 
 
