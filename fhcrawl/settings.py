@@ -50,31 +50,30 @@ FHCRAWL_CSV_EXCEL_ENABLED = False
 # fhcrawl's own, in this order.
 FHCRAWL_ADDED_FIELDS: list[str] = []
 
-# Maximum number of archives, or of documents in a snapshot or folder. 0: no limit.
+# Maximum number of archives, or of documents in a snapshot or folder.
 FHCRAWL_MAX_ARCHIVES = 100_000
-# Maximum number of pages (`next` links). 0: no limit.
+# Maximum number of pages (`next` links).
 FHCRAWL_MAX_PAGES = 1_000
-# Maximum time in seconds from the first request, including parsing. 0: no limit.
+# Maximum time in seconds from the first request, including parsing.
 FHCRAWL_MAX_SECONDS = 24 * 60 * 60
 # Maximum number of octets read, after decompression: documents (with the base URLs and authors that entries
 # inherit), redirects, captures in web archives, and what is fetched again, but not WARC files. Each run reads
-# at least one document after the subscription document. The store takes about twice as much space. 0: no
-# limit.
+# at least one document after the subscription document. The store takes about twice as much space.
 FHCRAWL_MAX_BYTES = 2 * 1024**3
 # Longest delay in seconds that a server may impose (`Retry-After`, `Crawl-delay`, a rate limit). If it is
-# longer, a later run fetches the documents. 0: no limit.
+# longer, a later run fetches the documents.
 FHCRAWL_MAX_WAIT = 300
 
 # Maximum number of entries, and of deletions; the oldest ones beyond it are dropped (`too-large`). A snapshot
-# or folder that lists more documents is not read. 0: no limit.
+# or folder that lists more documents is not read.
 FHCRAWL_MAX_ENTRIES = 100_000
 # Whether documents of 128 KiB or more (32 KiB once it has started) are parsed in a separate process. Then
 # they do not delay small ones, and one that crashes the parser or exceeds the next two limits is only a gap
 # (`too-large`).
 FHCRAWL_READER_ENABLED = True
-# Maximum memory of this process for a document, in octets. 0: no limit. Linux only.
+# Maximum memory of this process for a document, in octets. Linux only.
 FHCRAWL_READER_MEMORY = 512 * 1024**2
-# Maximum CPU time of this process for a document, in seconds. 0: no limit.
+# Maximum CPU time of this process for a document, in seconds.
 FHCRAWL_READER_TIMEOUT = 60
 
 # How often archives and pages are checked for changes, with conditional requests: the number of days within

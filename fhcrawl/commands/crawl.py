@@ -64,7 +64,7 @@ SPIDER_OPTIONS: dict[str, dict[str, Any]] = {
     "--feeds": {
         "dest": "spider_feeds",
         "metavar": "FILE",
-        "help": "file with a list of feeds to crawl: one URL per line, OPML or TOML",
+        "help": "file with a list of feeds: one URL per line, OPML or TOML",
     },
     "--due": {
         "dest": "spider_due",

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class Command(command.Command):
     usage = "-o FILE [URL …]"
     description = (
-        "Write a self-contained HTML page, suitable for e-mail: a table of the feeds, worst first, with "
-        "advice, and for each feed what is missing, its latest entries, its entries over time and its "
-        "documents. An existing file is replaced once the new one is complete."
+        "Write a self-contained HTML page, suitable for e-mail: the feeds, worst first, with advice, and for "
+        "each feed what is missing, its latest entries, entries over time and documents. An existing file is "
+        "replaced once the new one is complete."
     )
     examples = (
         "fhcrawl report -o report.html",

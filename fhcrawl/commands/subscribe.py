@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Command(command.Command):
     usage = "URL|FILE …"
     description = (
-        "Save feeds in the store, so that 'fhcrawl crawl' without URLs crawls them, and 'fhcrawl crawl "
-        "--due' crawls those that are due. A file is a list of feeds: one URL per line, OPML or TOML. "
+        "Save feeds in the store: 'fhcrawl crawl' without URLs crawls them, and 'fhcrawl crawl --due' "
+        "those that are due. A file is a list of feeds: one URL per line, OPML or TOML. "
         "Options in the list are saved too."
     )
     examples = (
