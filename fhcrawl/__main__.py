@@ -265,7 +265,7 @@ def _add_parser(
     options.add_argument(
         "--config",
         metavar="FILE",
-        help="read the settings of this TOML file, instead of config.toml in the user's config folder",
+        help="TOML file with settings, instead of config.toml in the user's config folder",
     )
     metavar, words = command.operand or ("", argparse.SUPPRESS)
     parser.add_argument("operands", metavar=metavar, nargs="*", help=words)

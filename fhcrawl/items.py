@@ -43,9 +43,9 @@ class EntryItem(MutableMapping[str, Any]):
     :param change: `new`, `updated` or `deleted` since the last export; only in exports of crawls
     :param title_type: `text` or `html`; null if the feed does not specify it, as in RSS
     :param summary_type: `text`, `html`, `xhtml` or a media type; null as for `title_type`
-    :param base: URL against which relative references in `content` (or in `summary`, without content) are
-        resolved: the `xml:base` in effect, else `document`
-    :param language: language of the text: the `xml:lang` in effect, else the language of the feed
+    :param base: base URL of relative references in `content` (or in `summary`, without content): the
+        `xml:base` in effect, else `document`
+    :param language: the `xml:lang` in effect, else the feed's language
     :param shared_id: the id that the publisher gave to several entries; `id` is this, `#` and a digest of the
         link, else of title, `published` and text
 
@@ -53,7 +53,7 @@ class EntryItem(MutableMapping[str, Any]):
 
     :param original: the original XML or JSON of the entry; null if it is not kept
     :param extensions: everything in the entry that has no field, as a tree; JSON text in CSV, Parquet and XML
-    :param former_ids: a sorted list of the ids that the entry had before its publisher changed them
+    :param former_ids: a sorted list of the ids that the publisher replaced
     :param first_seen: when a crawl first read any version of the entry, or a tombstone
     :param fetched: when a crawl first read this version, or that the entry is deleted
     :param deleted: when the entry was deleted: by its tombstone, else when a crawl first found it missing;

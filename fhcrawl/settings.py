@@ -22,8 +22,8 @@ FHCRAWL_DATA_DIR: str | None = None
 # SQLAlchemy URL of the store. Default: `fhcrawl.sqlite` in the data directory. Use the environment variable
 # for a URL with a password, because other users can see command lines.
 FHCRAWL_STORE_URL: str | None = None
-# Whether the store keeps the original XML or JSON of each entry, including elements for which there is no
-# field. Exported feeds contain them. This doubles the size of the store.
+# Whether the store keeps the original XML or JSON of each entry, with elements that have no field. Exported
+# feeds contain them. This doubles the store's size.
 FHCRAWL_KEEP_XML_ENABLED = True
 # Whether the store keeps earlier versions of entries (`--keep-versions`, `--no-keep-versions`). The value is
 # recorded in the store for later crawls. Default: as recorded; off in a new store.
@@ -31,14 +31,14 @@ FHCRAWL_KEEP_VERSIONS_ENABLED: bool | None = None
 # Seconds after which other crawls can take over the feeds of an inactive crawl: 3 to 86400.
 FHCRAWL_LEASE_SECONDS = 300
 
-# Maximum time in seconds until the changes of a finished feed are exported during a run. Each export copies
-# the file that it appends to. 0: export at the end of the run.
+# Maximum time in seconds until a finished feed's changes are exported during a run. Each export copies the
+# file that it appends to. 0: export at the end of the run.
 FHCRAWL_EXPORT_SECONDS = 60 * 60
 
-# Fields that `fhcrawl crawl` and `fhcrawl export` write (`--fields`), in this order, separated by commas. A
-# name with a plus sign (`+original`) is added to the default fields, those of FEED_EXPORT_FIELDS.
+# Fields to export (`--fields`), in this order, separated by commas. `+original` adds a field to the default
+# ones, FEED_EXPORT_FIELDS.
 FHCRAWL_FIELDS: list[str] = []
-# Profiles (`--profile`), separated by commas: `podcast` and `news` add columns with values from extensions.
+# Profiles whose columns to add (`--profile`), separated by commas: `podcast`, `news`.
 FHCRAWL_PROFILES: list[str] = []
 # Whether exports have the field `extensions` (`--extensions`); requires FHCRAWL_KEEP_XML_ENABLED.
 FHCRAWL_EXTENSIONS_ENABLED = False
@@ -60,15 +60,15 @@ FHCRAWL_MAX_SECONDS = 24 * 60 * 60
 # inherit), redirects, captures in web archives, and what is fetched again, but not WARC files. Each run reads
 # at least one document after the subscription document. The store takes about twice as much space.
 FHCRAWL_MAX_BYTES = 2 * 1024**3
-# Longest delay in seconds that a server may impose (`Retry-After`, `Crawl-delay`, a rate limit). If it is
-# longer, a later run fetches the documents.
+# Longest delay in seconds that a server may impose (`Retry-After`, `Crawl-delay`, a rate limit). After a
+# longer one, a later run continues.
 FHCRAWL_MAX_WAIT = 300
 
 # Maximum number of entries, and of deletions; the oldest ones beyond it are dropped (`too-large`). A snapshot
 # or folder that lists more documents is not read.
 FHCRAWL_MAX_ENTRIES = 100_000
-# Whether documents of 128 KiB or more (32 KiB once it has started) are parsed in a separate process. Then
-# they do not delay small ones, and one that crashes the parser or exceeds the next two limits is only a gap
+# Whether a separate process parses documents of 128 KiB or more (32 KiB once it has started). Then they do
+# not delay small ones, and one that crashes the parser or exceeds the next two limits is only a gap
 # (`too-large`).
 FHCRAWL_READER_ENABLED = True
 # Maximum memory of this process for a document, in octets. Linux only.
@@ -90,7 +90,7 @@ FHCRAWL_DELETE_ABSENT = False
 # if the publisher has changed ids and the feed's chain no longer contains the former ones. The next export
 # marks them as `deleted`. By default they are kept and counted (`renamed` in `fhcrawl feeds --json`).
 FHCRAWL_MERGE_RENAMED = False
-# Minimum time in seconds between two polls of a feed, for crawls of feeds that are due.
+# Minimum time in seconds between two polls of a feed, in crawls with `--due`.
 FHCRAWL_DUE_MIN_SECONDS = 15 * 60
 # Maximum time in seconds between two polls, regardless of the feed, its server and its history.
 FHCRAWL_DUE_MAX_SECONDS = 24 * 60 * 60
@@ -98,8 +98,8 @@ FHCRAWL_DUE_MAX_SECONDS = 24 * 60 * 60
 # and to compare WordPress feeds with the site's list of posts. `--no-platforms` turns it off, for one feed
 # `platforms = false`.
 FHCRAWL_PLATFORMS_ENABLED = True
-# Whether to read up to 5 sitemaps of a feed's site in 30 days, if the feed does not show all of its entries,
-# to count pages that look like entries but are not stored. This does not affect the verdict.
+# Whether to read up to 5 sitemaps of a feed's site in 30 days, if the feed does not show all entries, to
+# count pages that look like entries but are not stored. This does not affect the verdict.
 FHCRAWL_SITEMAPS_ENABLED = True
 # Maximum number of web pages per feed and crawl to read as entries: those that look like entries and only a
 # sitemap names, last changed first. The next crawl reads the rest. Requires the extra `posts`.
@@ -113,10 +113,10 @@ FHCRAWL_PROBE = False
 # `wayback` for the Internet Archive, or the part of its URLs before the time, such as
 # `https://web.archive.org/web`.
 FHCRAWL_WEB_ARCHIVE: str | None = None
-# Maximum number of requests to a web archive for a feed in a run; the next run continues. 0: no limit.
+# Maximum number of requests to a web archive per feed and run; the next run continues. 0: no limit.
 FHCRAWL_MAX_CAPTURES = 500
-# Whether to read all captures with distinct contents, from a web archive or WARC files, and so earlier
-# versions of entries, instead of only those needed to find each entry.
+# Whether to read all distinct captures, from a web archive or WARC files, and so earlier versions of entries,
+# instead of only those needed to find each entry.
 FHCRAWL_ALL_CAPTURES_ENABLED = False
 
 # Hosts at private and other special addresses to which feeds may link, besides their own host and port:
@@ -135,14 +135,13 @@ FHCRAWL_WARC_MAX_SIZE = 1_000_000_000
 # Whether to show progress on the terminal. Otherwise, or without a terminal, it is logged every
 # LOGSTATS_INTERVAL seconds.
 FHCRAWL_PROGRESS_ENABLED = True
-# Whether a crawl without progress on a terminal, if it has changed or missed something, prints the table of
-# feeds, and what is missing, to stderr. `fhcrawl crawl` sets it. Otherwise they are logged.
+# Whether to print the table of feeds, and what is missing, to stderr if progress is not shown and something
+# has changed or is missing. `fhcrawl crawl` sets it. Otherwise they are logged.
 FHCRAWL_SUMMARY_ENABLED = False
 
-# Whether to skip archives that earlier runs have processed. Otherwise, each run fetches every document.
+# Whether to skip archives that earlier runs have processed, instead of fetching every document.
 DELTAFETCH_ENABLED = True
-# Whether to fetch every document of this run's feeds again; stored entries are kept. `fhcrawl crawl --reset`
-# sets it.
+# Whether to fetch every document of this run's feeds again (`--reset`); stored entries are kept.
 DELTAFETCH_RESET = False
 
 # Scrapy/VERSION: add a way to contact you, such as `fhcrawl (+https://example.org/who-crawls)`; otherwise, a

@@ -35,8 +35,8 @@ class Command(command.Command):
     default_settings: ClassVar[dict[str, object]] = {}
     usage = "[--json] [--strict] [--max-documents N] URL"
     description = (
-        "Read a feed's documents back to the oldest one, and report errors in its history (with the clause "
-        "of the specification, the document and the line), possible improvements, and what is correct. "
+        "Read a feed's documents back to the oldest one, and report errors in its history (with clause, "
+        "document and line), possible improvements, and what is correct. "
         "Nothing is stored. The exit code is 1 if there are errors."
     )
     examples = (
@@ -52,7 +52,7 @@ class Command(command.Command):
             "metavar": "N",
             "type": int,
             "default": 1000,
-            "help": "maximum number of documents to read (default: 1,000)",
+            "help": "read at most N documents (default: 1,000)",
         },
     }
 

@@ -23,7 +23,7 @@ class Command(command.Command):
     usage = "URL"
     description = (
         "Copy the entire store (FHCRAWL_STORE_URL) to an empty database, from SQLite to PostgreSQL or "
-        "back. Crawls may run meanwhile: the copy has the state of the store when copying began. The next "
+        "back. Crawls may run meanwhile: the copy has the state when copying began. The next "
         "crawl that uses the copy also exports what was not exported then."
     )
     examples = (

@@ -64,7 +64,7 @@ SPIDER_OPTIONS: dict[str, dict[str, Any]] = {
     "--feeds": {
         "dest": "spider_feeds",
         "metavar": "FILE",
-        "help": "file with a list of feeds: one URL per line, OPML or TOML",
+        "help": "list of feeds: one URL per line, OPML or TOML",
     },
     "--due": {
         "dest": "spider_due",
@@ -80,7 +80,7 @@ SPIDER_OPTIONS: dict[str, dict[str, Any]] = {
     "--snapshot": {
         "dest": "spider_snapshot",
         "metavar": "URL",
-        "help": "URL of the index of the snapshot that the feed continues",
+        "help": "index of the snapshot that the feed continues",
     },
     "--archive": {
         "dest": "spider_archive",

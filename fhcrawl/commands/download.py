@@ -30,8 +30,8 @@ class Command(command.Command):
     usage = "-d FOLDER [URL …]"
     description = (
         "Download the enclosures of feeds that `fhcrawl crawl` has read, or of all subscribed feeds, newest "
-        "first, into a folder. Files are named by date and title. Files that are there already are not "
-        "downloaded again. The exit code is 1 if a download failed."
+        "first, into a folder. Files are named by date and title. Downloaded files that "
+        "still exist are not requested again. The exit code is 1 if a download failed."
     )
     examples = (
         "fhcrawl download https://example.org/podcast.rss -d episodes",
@@ -44,7 +44,7 @@ class Command(command.Command):
         "--limit": {"metavar": "N", "type": int, "help": "only the newest N files of each feed"},
         "--since": {
             "metavar": "DATE",
-            "help": "only files of entries published (or updated, if that is unknown) on or after this date",
+            "help": "only files of entries published (else updated) on or after this date",
         },
     }
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Command(command.Command):
     usage = "[URL|FILE …] [--due]"
     description = (
-        "Add the subscribed feeds, or the given ones, to the Redis list of a cluster, grouped by host. A "
-        "host that is already in the list is not added again. Workers ('scrapy crawl history') take hosts "
+        "Add the subscribed feeds, or the given ones, to the Redis list of a cluster, grouped by host, "
+        "except hosts that are already in the list. Workers ('scrapy crawl history') take hosts "
         "from the list."
     )
     examples = ("SCRAPY_PROJECT=cluster fhcrawl enqueue --due",)

@@ -96,7 +96,7 @@ class Command(command.Command):
         "--subscribed": {"action": "store_true", "help": "export only the subscribed feeds"},
         "--since": {
             "metavar": "DATE",
-            "help": "only entries updated (or published, if never updated) on or after this date",
+            "help": "only entries updated (else published) on or after this date",
         },
         "--until": {"metavar": "DATE", "help": "only entries from before this date"},
         "--category": {
@@ -131,7 +131,7 @@ class Command(command.Command):
             "metavar": "N",
             "type": int,
             "default": ARCHIVE_SIZE,
-            "help": f"number of entries per archive (default: {ARCHIVE_SIZE})",
+            "help": f"entries per archive (default: {ARCHIVE_SIZE})",
         },
     }
 

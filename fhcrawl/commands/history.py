@@ -27,7 +27,7 @@ HINT = "; fhcrawl crawl --keep-versions keeps versions from now on"
 class Command(command.Command):
     usage = "[--json] FEED [ID]"
     description = (
-        "Show the current version and earlier versions of an entry, newest first, each with the document "
+        "Show the current and earlier versions of an entry, newest first, each with the document "
         "that it came from. Without an id, list the feed's entries that have several versions or are "
         "deleted. Earlier versions are kept after a crawl with --keep-versions."
     )

@@ -21,9 +21,8 @@ MERGED = "is merged into {}; entries added: {:,}"
 class Command(command.Command):
     usage = "[--delete | --merge-into URL] URL …"
     description = (
-        "Exclude feeds from 'fhcrawl crawl' without URLs. Their entries stay in the store, and 'fhcrawl "
-        "export' still writes them. A feed that was never read is removed from the store, even if it was "
-        "not subscribed."
+        "Exclude feeds from 'fhcrawl crawl' without URLs. Their entries stay in the store and in 'fhcrawl "
+        "export'. Feeds that were never read are removed from the store, even if not subscribed."
     )
     examples = (
         "fhcrawl unsubscribe https://example.org/index.atom",

@@ -65,7 +65,7 @@ def commands() -> str:
     for option in {line for line in options if options.count(line) > 1}:
         first, *others = text.split(option)
         text = first + option + f"{option.partition(': ')[0]}: see above".join(others)
-    return text
+    return re.sub(r": see above\n- (?=.+: see above$)", ", ", text, flags=re.MULTILINE)
 
 
 def global_options() -> str:
