@@ -77,8 +77,7 @@ FHCRAWL_READER_MEMORY = 512 * 1024**2
 FHCRAWL_READER_TIMEOUT = 60
 
 # How often archives and pages are checked for changes, with conditional requests: the number of days within
-# which each is checked once, and the maximum number of checks per feed and run. For 120 archives, `30,20`
-# means one check every 6 hours. 0: no checks.
+# which each is checked once, and the maximum number of checks per feed and run. 0: no checks.
 FHCRAWL_RECHECK: list[int] | str = [30, 20]
 # Maximum number of pages of a feed that a crawl reads once more, because they can change meanwhile; the next
 # crawls continue. The feed is `complete` if both readings of all pages agree. 0: no second reading.
@@ -171,7 +170,7 @@ SCHEDULER_PRIORITY_QUEUE = "fhcrawl.core.engine.PoliteQueue"
 DOWNLOAD_MAXSIZE = 96 * 1024**2
 # 32 MiB: half of DOWNLOAD_MAXSIZE.
 DOWNLOAD_WARNSIZE = 48 * 1024**2
-# 180: for a complete response; raise it for large documents on slow connections.
+# 180: seconds for a complete response.
 DOWNLOAD_TIMEOUT = 60
 # True: cookies could identify you.
 COOKIES_ENABLED = False
@@ -192,7 +191,7 @@ RETRY_GIVE_UP_LOG_LEVEL = "DEBUG"
 TELNETCONSOLE_ENABLED = False
 # True: remote control opens a local port.
 REMOTE_CONTROL_ENABLED = False
-# True: hides which document linked to another; a response could override REFERRER_POLICY.
+# True: hides which document linked to another.
 REFERER_ENABLED = False
 
 # scrapy.robotstxt.ProtegoRobotParser: reads only the first 500 KiB, and keeps only the files used last.
@@ -210,7 +209,7 @@ LOG_COLOR = False
 # WARNING: most entries are duplicates, which are dropped.
 DEFAULT_DROPITEM_LOG_LEVEL = "DEBUG"
 
-# True: this check is repeated for each response, needlessly.
+# True: not needed.
 WARN_ON_GENERATOR_RETURN_VALUE = False
 # 100: pipelines are synchronous.
 CONCURRENT_ITEMS = 8

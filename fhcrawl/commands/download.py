@@ -38,7 +38,7 @@ class Command(command.Command):
         "fhcrawl download https://example.org/podcast.rss -d episodes --limit 10",
         "fhcrawl download -d episodes --since 2003-12",
     )
-    operand = ("URL", "a feed in the store; without any, the subscribed feeds")
+    operand = ("URL", "URL of a feed in the store")
     options: ClassVar[dict[str, dict[str, Any]]] = {
         "-d --folder": {"metavar": "FOLDER", "help": "where to; created if it does not exist"},
         "--limit": {"metavar": "N", "type": int, "help": "only the newest N files of each feed"},

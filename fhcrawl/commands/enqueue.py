@@ -21,7 +21,7 @@ class Command(command.Command):
         "from the list."
     )
     examples = ("SCRAPY_PROJECT=cluster fhcrawl enqueue --due",)
-    operand = ("URL|FILE", "URL of a feed, or file with a list of feeds (default: the subscribed feeds)")
+    operand = ("URL|FILE", "URL of a feed, or file with a list of feeds")
     options: ClassVar[dict[str, dict[str, Any]]] = {
         "--due": {"action": "store_true", "help": "enqueue only feeds that are due"}
     }

@@ -42,8 +42,7 @@ class Command(command.Command):
     usage = "[URL …] [--verdict NAME] [--json] [--missing] [--cite] [--wide] [--fail-on VERDICT]"
     description = (
         "List the feeds in the store, or the given ones, worst first: title, number of entries, dates of "
-        "the oldest and newest entries, and verdict; then what is missing, and what to do about it. On a "
-        "terminal, the table fits the width of the window."
+        "the oldest and newest entries, and verdict; then what is missing, and what to do about it."
     )
     examples = (
         "fhcrawl feeds",
@@ -53,7 +52,7 @@ class Command(command.Command):
         "fhcrawl feeds https://example.org/blog.rss --cite",
         "fhcrawl feeds --fail-on unknown > /dev/null || echo something is missing",
     )
-    operand = ("URL", "URL of a feed to list (default: all feeds)")
+    operand = ("URL", "URL of a feed")
     options: ClassVar[dict[str, dict[str, Any]]] = {
         "--verdict": {
             "metavar": "NAME",

@@ -33,8 +33,8 @@ class Command(command.Command):
     options: ClassVar[dict[str, dict[str, Any]]] = {
         "--delete": {
             "action": "store_true",
-            "help": "also delete everything stored for the feeds, subscribed or not, even changes that are "
-            "not exported yet; WARC files are kept",
+            "help": "also delete everything stored for the feeds, subscribed or not, even unexported "
+            "changes; WARC files are kept",
         },
         "--merge-into": {
             "metavar": "URL",

@@ -30,7 +30,7 @@ ITEM = re.compile(r"^(- (`[a-z0-9-]+`(?:, `[a-z0-9-]+`)*): .+)$", re.MULTILINE)
 # The options of Scrapy's that all commands have are described once.
 GLOBAL = "Global Options"
 # Options with longer lines are described once, even if several commands have them.
-SHORT = 50
+SHORT = 45
 
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
@@ -61,7 +61,7 @@ def generated(text: str) -> str:
 
 def commands() -> str:
     text = "\n\n".join(_command(name, parser) for name, parser in parsers().items())
-    options = [line for line in text.splitlines() if line.startswith("- `--") and len(line) > SHORT]
+    options = [line for line in text.splitlines() if line.startswith("- `-") and len(line) > SHORT]
     for option in {line for line in options if options.count(line) > 1}:
         first, *others = text.split(option)
         text = first + option + f"{option.partition(': ')[0]}: see above".join(others)
