@@ -183,7 +183,7 @@ class Command(command.Command, crawl.Command):
         **FAIL_ON,
         "--json": {
             "action": "store_true",
-            "help": "print the feeds of this run like `fhcrawl feeds --json`, with numbers of `new`, "
+            "help": "print the feeds of this run like fhcrawl feeds --json, with numbers of `new`, "
             "`updated` and `deleted` entries, and why a feed was `skipped`",
         },
         "--dry-run": {

@@ -93,7 +93,7 @@ class Command(command.Command):
             "default": [],
             "help": "only this feed (may be repeated)",
         },
-        "--subscribed": {"action": "store_true", "help": "export only the subscribed feeds"},
+        "--subscribed": {"action": "store_true", "help": "only the subscribed feeds"},
         "--since": {
             "metavar": "DATE",
             "help": "only entries updated (else published) on or after this date",

@@ -67,8 +67,8 @@ class Command(command.Command):
         },
         "--cite": {
             "action": "store_true",
-            "help": "print a statement to quote for each feed: verdict, date and reasons; with --json, add it as "
-            "`citation`",
+            "help": "print a statement to quote for each feed: verdict, date and reasons; with --json, add "
+            "it as `citation`",
         },
         "--wide": {
             "action": "store_true",
