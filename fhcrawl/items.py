@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+from itemadapter import ItemAdapter
+from itemadapter.adapter import DataclassAdapter
 
 from fhcrawl.documents.model import DETAILS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, KeysView, Mapping
 
     from fhcrawl.documents import Enclosure
 
@@ -106,6 +111,47 @@ class EntryItem(MutableMapping[str, Any]):
 
     def __len__(self) -> int:
         return len(list(iter(self)))
+
+
+# `ItemAdapter(item)` has the fields that pipelines add, too, such as `files` of Scrapy's FilesPipeline.
+class EntryItemAdapter(DataclassAdapter):
+    @classmethod
+    def is_item_class(cls, item_class: type) -> bool:
+        return issubclass(item_class, EntryItem)
+
+    @classmethod
+    def is_item(cls, item: Any) -> bool:
+        return isinstance(item, EntryItem)
+
+    @classmethod
+    def get_field_meta_from_class(cls, item_class: type, field_name: str) -> MappingProxyType[str, Any]:
+        is_declared = field_name in {declared.name for declared in fields(item_class)}
+        inherited = super().get_field_meta_from_class
+        return inherited(item_class, field_name) if is_declared else MappingProxyType({})
+
+    def __getitem__(self, field_name: str) -> Any:
+        return self.item[field_name]
+
+    def __setitem__(self, field_name: str, value: Any) -> None:
+        self.item[field_name] = value
+
+    def __delitem__(self, field_name: str) -> None:
+        del self.item[field_name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.item)
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    def get_field_meta(self, field_name: str) -> MappingProxyType[str, Any]:
+        return self.get_field_meta_from_class(self.item.__class__, field_name)
+
+    def field_names(self) -> KeysView[str]:
+        return self.keys()
+
+
+ItemAdapter.ADAPTER_CLASSES = deque([EntryItemAdapter, *ItemAdapter.ADAPTER_CLASSES])
 
 
 def stored_item(fields: Mapping[str, Any]) -> EntryItem:

@@ -28,6 +28,20 @@ def item() -> EntryVersion:
     return made
 
 
+def test_item_adapter_has_added_fields(item: EntryVersion) -> None:
+    adapter = ItemAdapter(item)
+    adapter["files"] = [{"path": "a"}]
+    adapter["title"] = "changed"
+    assert (item.title, added_fields(item)) == ("changed", {"files": [{"path": "a"}]})
+    assert adapter.asdict() == {**VALUES, "title": "changed", "files": [{"path": "a"}]}
+    assert list(adapter.field_names()) == [*ALL_FIELDS, "files"]
+    assert (len(adapter), dict(adapter.get_field_meta("files"))) == (len(ALL_FIELDS) + 1, {})
+    del adapter["files"]
+    assert added_fields(item) == {}
+    with pytest.raises(KeyError):
+        adapter["pending"] = None
+
+
 @pytest.mark.parametrize("name", ALL_FIELDS)
 def test_each_field_is_an_attribute_and_a_key(item: EntryVersion, name: str) -> None:
     assert item[name] == getattr(item, name) == item.get(name) == VALUES[name]

@@ -35,7 +35,7 @@ from fhcrawl.core.addons import add_settings, has_addon
 from fhcrawl.core.checks import check_settings
 from fhcrawl.core.components import add_components, check_components
 from fhcrawl.crawling import subscriptions
-from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED
+from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED, NOTHING_TO_SEND
 from fhcrawl.exceptions import ArgumentError, ExportError, FhcrawlError
 from fhcrawl.logical_feed import FAILED, WORDS
 from fhcrawl.reporting.summary import failures
@@ -410,7 +410,7 @@ def check(
         if not is_dry:
             store.check_writable()
         if spider.crawls_subscribed and not feeds and not store.subscriptions.exist():
-            raise ArgumentError(NOTHING_SUBSCRIBED)
+            raise ArgumentError(NOTHING_TO_SEND if parsed["from_store"] else NOTHING_SUBSCRIBED)
         if parsed["from_store"] and feeds and not any(map(store.feeds.find, feeds)):
             stored(store, next(iter(feeds)))  # raises the error
 

@@ -58,6 +58,10 @@ WEB_ARCHIVE = "FHCRAWL_WEB_ARCHIVE"
 MOST_DIGITS = 18
 MOST_REFUSED = 5
 EXAMPLE = "https://example.org/index.atom"
+NOTHING_TO_SEND = (
+    "No feed is subscribed; give the feeds whose entries to send: fhcrawl crawl --from-store URL, "
+    "or -a feed=URL for the spider"
+)
 NOTHING_SUBSCRIBED = (
     "No feed to crawl; use fhcrawl crawl https://example.org/index.atom, fhcrawl crawl --feeds "
     "subscriptions.txt, or fhcrawl subscribe https://example.org/index.atom. If you are subscribed to feeds, "

@@ -14,7 +14,7 @@ from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
 from fhcrawl.crawling.context import feed_of, find_context, with_context
-from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED
+from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED, NOTHING_TO_SEND
 from fhcrawl.exceptions import ArgumentError, LeaseError, StoreError, UnsettledError
 from fhcrawl.exporters.storages import recover
 from fhcrawl.extensions import Component
@@ -71,7 +71,8 @@ class StoreExtension(Component):
         has_feeds = getattr(spider, "requested", ()) or self.store.subscriptions.exist()
         if getattr(spider, "crawls_subscribed", False) and not has_feeds:
             self.store.close()
-            raise ArgumentError(NOTHING_SUBSCRIBED)
+            is_to_send = getattr(spider, "from_store", False)
+            raise ArgumentError(NOTHING_TO_SEND if is_to_send else NOTHING_SUBSCRIBED)
         keep_versions = None if settings[KEEP_VERSIONS] is None else settings.getbool(KEEP_VERSIONS)
         self.run = self.store.begin_run(settings.getint("FHCRAWL_LEASE_SECONDS"), keep_versions)
         self.unrecorded_failures: dict[str, DocumentFailure] = {}

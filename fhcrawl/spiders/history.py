@@ -108,7 +108,7 @@ class HistorySpider(Spider):
     @staticmethod
     def check(
         settings: BaseSettings,
-        feed: str | None = None,
+        feed: str | Sequence[str] | None = None,
         feeds: str | None = None,
         snapshot: str | None = None,
         ids: str | None = None,
@@ -121,8 +121,9 @@ class HistorySpider(Spider):
     ) -> dict[str, Any]:
         """Return the parsed arguments; raise ArgumentError if one is invalid."""
         base = base_of(settings, arguments)
+        urls = feed if isinstance(feed, str | None) else " ".join(feed)
         requested = subscriptions.from_arguments(
-            feed, feeds, snapshot, ids, base, settings.getbool(LISTED_FILES)
+            urls, feeds, snapshot, ids, base, settings.getbool(LISTED_FILES)
         )
         resets = subscriptions.flag(str(deltafetch_reset), "-a deltafetch_reset")
         only_due = subscriptions.flag(str(due), "-a due")

@@ -4,8 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from scrapy.settings import Settings
 
 from fhcrawl.items import ALL_FIELDS
+from fhcrawl.spiders.history import HistorySpider
 from tests.feeds import E, atom, tombstone
 from tests.pipelines.faulty import CHOSEN
 from tests.pipelines.filling import TABLE
@@ -105,3 +107,15 @@ def test_what_cannot_be_combined_is_refused(project: Project, args: tuple[str, .
     run = project.crawl("http://a.test/index", output=None, args=("-a", "from_store=1", *args))
     assert run.exit_code == 2
     assert sentence in run.log
+
+
+def test_without_feeds_it_needs_subscribed_ones(project: Project) -> None:
+    run = project.crawl(output=None, args=("-a", "from_store=1"))
+    assert (run.exit_code, "give the feeds whose entries to send" in run.log) == (2, True)
+
+
+def test_feeds_may_be_a_list() -> None:
+    settings = Settings()
+    settings.setmodule("fhcrawl.settings")
+    urls = ["http://a.test/1", "http://a.test/2"]
+    assert list(HistorySpider.check(settings, feed=urls)["feeds"]) == urls

@@ -7,6 +7,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from example.items import Page
+from fhcrawl.exceptions import ArgumentError
 from fhcrawl.items import EntryItem
 from fhcrawl.spiders.history import HistorySpider
 
@@ -27,6 +28,8 @@ class PagesSpider(HistorySpider):
 
     def __init__(self, *args: Any, most: str | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if most is not None and not most.isdecimal():
+            raise ArgumentError(f"-a most={most} is not a number")
         self.left = float("inf") if most is None else int(most)
 
     def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Any]:
