@@ -29,7 +29,7 @@ REFUSED = {
     "export -o none://example.org/x.jsonl": "FEED_STORAGES has no storage for none",
     "export -o -": "-o -: no format; use -o -:jsonl\n",
     "export -o x.csv --fields titel": "There is no field 'titel'; did you mean 'title'",
-    "export -o x.csv --profile blog": "There is no profile 'blog'; did you mean",
+    "export -o x.csv --profile blog": "There is no profile 'blog'; choose from: podcast, news",
     "export -o x.atom --extensions --excel": "--extensions and --excel: atom has no columns",
     "copystore": "fhcrawl copystore postgresql:///fhcrawl",
     "copystore mysql://x/y": "that fhcrawl does not support, mysql",
