@@ -32,6 +32,7 @@ html_copy_source = False
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+autodoc_preserve_defaults = True
 autodoc_class_signature = "separated"
 # Docstrings name classes of Python, Scrapy and private modules, of which no inventory is downloaded.
 nitpick_ignore_regex = [

@@ -75,7 +75,7 @@ def read(
     :param max_entries: maximum number of entries, of deletions, and of documents of a list; 0 means no limit.
         The oldest ones are dropped, with a problem of the kind TOO_MANY
     :raises NotAFeedError: if the body is in no feed format, or is a list of too many documents
-    :raises MemoryError:
+    :raises MemoryError: if the document does not fit into memory
     """
     document: FeedDocument | DocumentList
     if lists.is_folder(url, content_type):

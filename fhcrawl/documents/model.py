@@ -159,7 +159,8 @@ class FeedDocument:
 
     :param format: `activitystreams`, `atom`, `ghost`, `rss`, `json` or `multipart`
     :param updated: the document's own update time (RFC 5005, 4.2), ISO 8601 in UTC
-    :param links, other_links: see `links.Links`
+    :param links: the first absolute URL of each link relation
+    :param other_links: the URLs that contradict these, for links of the history
     :param entries: in document order; after a `fault`, the complete ones before it
     :param problems: faults and repairs, those of the document first
     :param fault: why the document is incomplete or not well-formed, as a sentence
