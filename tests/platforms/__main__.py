@@ -246,16 +246,17 @@ def _cells(row: Row) -> dict[str, object]:
         "Read": row.got,
         "From its sitemap": NONE if row.with_sitemap is None else row.with_sitemap,
         "By": ", ".join(row.report.get("obtained", ())) or NONE,
-        **{change.value.capitalize(): _found(row, change) for change in Change},
+        "Changes": _found(row, {*row.changed} - {Change.DELETE}),
+        "Deletions": _found(row, {*row.changed} & {Change.DELETE}),
         "Verdict": row.later or row.verdict,
     }
 
 
-def _found(row: Row, change: Change) -> str:
-    if change not in row.changed:
+def _found(row: Row, changes: set[Change]) -> str:
+    if not changes:
         return NONE
-    found = row.absent if change is Change.DELETE else len(row.found.get(change, {}))
-    return f"{found}/{row.changed[change]}"
+    found = row.absent if changes == {Change.DELETE} else sum(len(row.found.get(c, {})) for c in changes)
+    return f"{found}/{sum(row.changed[change] for change in changes)}"
 
 
 def main() -> int:
