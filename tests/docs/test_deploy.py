@@ -29,10 +29,11 @@ FEEDS: list[dict[str, Any]] = [
     {
         "verdict": "complete",
         "crawled": "2003-01-02T00:00:00Z",
-        "reasons": [{"last_read": "x"}],
+        "reasons": [{"kind": "server-error", "last_read": "x"}],
         "unexported": 2,
     },
-    {"verdict": "unknown", "crawled": None, "skipped": "leased"},
+    {"verdict": "unknown", "crawled": "2003-01-01T00:00:00Z", "skipped": "leased"},
+    {"verdict": "unknown", "crawled": None, "reasons": [{"kind": "not-read"}]},
 ]
 NOTHING: dict[str, Any] = {
     "reasons": [],
@@ -88,8 +89,8 @@ def test_jq_counts_feeds() -> None:
     feeds = [{**NOTHING, **dict.fromkeys(("new", "updated", "deleted"), 1), **feed} for feed in FEEDS]
     line = json.loads(jq("run.jq", feeds))
     del line["time"]
-    counts = {"feeds": 3, "failed": 2, "skipped": 1, "new": 3, "updated": 3, "deleted": 3, "unexported": 2}
-    assert line == {**counts, "verdicts": {"complete": 2, "unknown": 1}}
+    counts = {"feeds": 4, "failed": 2, "skipped": 1, "new": 4, "updated": 4, "deleted": 4, "unexported": 2}
+    assert line == {**counts, "verdicts": {"complete": 2, "unknown": 1, "not-read": 1}}
     rows = [
         (row.split(" ")[0], row.split(" ")[1])
         for row in jq("metrics.jq", feeds).splitlines()
@@ -100,9 +101,10 @@ def test_jq_counts_feeds() -> None:
         'fhcrawl_feeds{verdict="incomplete"}': "0",
         'fhcrawl_feeds{verdict="lossy"}': "0",
         'fhcrawl_feeds{verdict="unknown"}': "1",
+        'fhcrawl_feeds{verdict="not-read"}': "1",
         "fhcrawl_feeds_failed": "2",
         "fhcrawl_feeds_due": "1",
-        "fhcrawl_entries": "3",
+        "fhcrawl_entries": "4",
         "fhcrawl_changes_unexported": "2",
         "fhcrawl_last_crawl_timestamp_seconds": "1041465600",
     }
