@@ -42,7 +42,15 @@ class Command(command.Command):
                 "The URL of one database is required: fhcrawl copystore postgresql:///fhcrawl"
             )
         url = opening.lasting(args[0], "The argument")
-        with self.opened_store() as source, closing(Store.open(url)) as target:
-            counts = source.copy_to(target)
+        with self.opened_store() as source:
+            is_new = opening.make_file(url)
+            try:
+                with closing(Store.open(url)) as target:
+                    counts = source.copy_to(target)
+            except BaseException:
+                # It has all tables, but no rows: it could be mistaken for a copy.
+                if is_new:
+                    opening.remove_file(url)
+                raise
         numbers = (numbered(counts[table], *words) for table, words in COUNTED.items())
         print_lines([f"{', '.join(numbers)} copied"])

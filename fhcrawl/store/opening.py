@@ -187,13 +187,23 @@ def _is_same(file: Path, path: Path) -> bool:
 
 
 # A store has the headers of private feeds. SQLite gives the files beside it (-wal, -shm) the same mode.
-def make_file(url: URL) -> None:
-    """Create the file of a SQLite database, readable for its owner only, if there is none."""
+def make_file(url: URL) -> bool:
+    """Create the file of a SQLite database, readable for its owner only; return whether there was none."""
     path = file_of(url)
     if path is None or str(url.database).startswith("file:"):
-        return
+        return False
     with contextlib.suppress(OSError):  # it exists, or SQLite reports why it cannot be created
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        return True
+    return False
+
+
+def remove_file(url: URL) -> None:
+    """Delete the file of a SQLite database, and the files that SQLite keeps beside it."""
+    path = file_of(url)
+    if path is not None:
+        for suffix in BESIDE:
+            path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
 
 
 def can_be_created(url: str | URL) -> bool:
