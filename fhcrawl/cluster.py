@@ -63,7 +63,10 @@ OFF = ("FHCRAWL_WEB_ARCHIVE", "DELTAFETCH_RESET", "JOBDIR")
 def connect(settings: BaseSettings) -> Redis:
     """Check the settings of a cluster, and that Redis answers; raise ArgumentError or ClusterError if not."""
     if not store_url(settings).startswith("postgresql"):
-        raise ArgumentError("FHCRAWL_STORE_URL is not a PostgreSQL database; set SCRAPY_PROJECT=cluster")
+        raise ArgumentError(
+            "FHCRAWL_STORE_URL is not a PostgreSQL database; set "
+            "SCRAPY_SETTINGS_MODULE=pipelines_config.cluster"
+        )
     try:
         server: Redis = from_settings(settings)
         server.ping()

@@ -20,7 +20,7 @@ class Command(command.Command):
         "except hosts that are already in the list. Workers ('scrapy crawl history') take hosts "
         "from the list."
     )
-    examples = ("SCRAPY_PROJECT=cluster fhcrawl enqueue --due",)
+    examples = ("SCRAPY_SETTINGS_MODULE=pipelines_config.cluster fhcrawl enqueue --due",)
     operand = ("URL|FILE", "URL of a feed, or file with a list of feeds")
     options: ClassVar[dict[str, dict[str, Any]]] = {
         "--due": {"action": "store_true", "help": "enqueue only feeds that are due"}

@@ -88,7 +88,7 @@ class PolitenessMiddleware(Component):
         if not CONTACT.search(agent) and not _is_local(spider):
             logger.warning(
                 "USER_AGENT has no contact for server administrators: add one, for example with "
-                "-s USER_AGENT='%s (+%s)' or in settings.py",
+                "-s USER_AGENT='%s (+%s)' or in your settings module",
                 agent.partition(" ")[0],
                 "https://example.org/who-crawls",
             )

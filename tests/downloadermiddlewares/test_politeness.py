@@ -151,7 +151,7 @@ def test_user_agent_without_a_contact_is_logged(server: FeedServer, project: Pro
     here, there = server.url("/index"), "http://feeds.invalid/"
     done = project.scrapy("crawl", "history", "-a", f"feed={here} {there}", http_proxy=server.root)
     [line] = [line for line in done.stderr.splitlines() if "USER_AGENT has no contact" in line]
-    assert re.search(r"-s USER_AGENT='fhcrawl/\S+ \(\+https://\S+\)' or in settings.py$", line)
+    assert re.search(r"-s USER_AGENT='fhcrawl/\S+ \(\+https://\S+\)' or in your settings module$", line)
     run = project.crawl(here, there, http_proxy=server.root)
     assert "USER_AGENT has no contact" not in run.log
     # On the own machine it needs none.
