@@ -34,7 +34,7 @@ MOST_SINGLE = 3
 MOST_STRETCHES = 40
 MOST_REASONS = 20
 # With entries in more months than these, they are counted by year.
-MOST_MONTHS = 36
+MOST_MONTHS = 24
 # Dates of a wrong century do not make the table long.
 MOST_YEARS = 100
 MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
