@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -133,14 +134,26 @@ def test_a_feed_is_crawled_without_stderr(anywhere: Anywhere, server: FeedServer
     assert [row["id"] for row in read_export(anywhere.folder / "out.csv")] == ["1"]
 
 
-def test_what_is_missing_is_printed_each_time_unless_quiet(anywhere: Anywhere, server: FeedServer) -> None:
+def test_what_is_missing_is_printed_when_it_is_new_unless_quiet(
+    anywhere: Anywhere, server: FeedServer
+) -> None:
     server.serve("/feed", atom([E("1")], prev="/gone"))
     done = anywhere.run("crawl", server.url("/feed"), "-o", "out.jsonl", "--logfile", "log.txt")
-    assert f"{server.url('/gone')} is missing (404)" in done.stderr
+    assert f"{server.url('/gone')} (Example Feed) is missing (404)" in done.stderr
     assert "INFO" not in done.stderr
     assert "[scrapy.core.engine] INFO: Spider opened" in (anywhere.folder / "log.txt").read_text()
-    again = anywhere.run("crawl", server.url("/feed"))
-    assert f"{server.url('/gone')} is missing (404)" in again.stderr
+    time.sleep(1)
+    assert anywhere.run("crawl", server.url("/feed")).stderr == ""
+    server.serve("/gone", "", status=410)
+    assert "/gone (Example Feed) has been removed permanently (410)" in anywhere.run("crawl", server.url("/feed")).stderr
+    server.serve("/feed", "", status=503)
+    other = server.url("/other")
+    server.serve("/other", atom([E("2")], head="<fh:complete/>"))
+    feeds = server.url("/feed"), other, "-s", "RETRY_ENABLED=0"
+    assert "cannot be fetched: HTTP status 503" in anywhere.run("crawl", *feeds).stderr
+    time.sleep(1)
+    assert anywhere.run("crawl", *feeds).stderr == ""
+    server.serve("/feed", atom([E("1")], prev="/gone"))
     assert anywhere.run("crawl", server.url("/feed"), "-q").stderr == ""
     done = anywhere.run("crawl", server.url("/feed"), "-q", "--fail-on", "incomplete")
     assert (done.returncode, done.stdout) == (1, "")
@@ -166,6 +179,24 @@ def test_each_feed_that_could_not_be_read_has_a_line_even_if_quiet(
         assert f"{lost} cannot be fetched: HTTP status 503" in first
         assert other.startswith(f"fhcrawl: {missing}: ")
         assert f"{missing} is missing (404)" in other
+
+
+def test_why_no_feed_could_be_read_is_printed_without_the_table(
+    anywhere: Anywhere, server: FeedServer
+) -> None:
+    for feed, why in (
+        (server.url("/missing"), "is missing (404)"),
+        (
+            "http://example.org/feed",
+            "was left for a later run: http://example.org/robots.txt cannot be fetched",
+        ),
+    ):
+        no_table = ("-s", "FHCRAWL_SUMMARY_ENABLED=0", "-s", "RETRY_ENABLED=0")
+        anywhere.environment["http_proxy"] = "http://127.0.0.1:9"
+        anywhere.environment["no_proxy"] = "127.0.0.1"
+        done = anywhere.run("crawl", feed, *no_table)
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"fhcrawl: No feed could be read: {feed} {why}")
 
 
 def test_feeds_that_another_crawl_reads_are_named_without_the_log(anywhere: Anywhere) -> None:

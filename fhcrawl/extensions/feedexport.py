@@ -162,6 +162,10 @@ class FeedExporter(Component, feedexport.FeedExporter):
         if count or is_last or self._has_failed:
             await self._close_slots()
         is_recorded = number is None or self._deliver(extension.store, number)
+        if not self._has_failed:
+            for slot in self._delivery_slots:
+                if _written(slot) is not None:
+                    self._note_stored(slot)
         for slot in self._delivery_slots:
             self._prepare_next(slot, is_recorded)
         self._delivery_slots, self.slots = [], []
@@ -297,9 +301,14 @@ class FeedExporter(Component, feedexport.FeedExporter):
         except FhcrawlError as error:
             self._fail(error, storage)
             return
-        logger.info("Stored %s feed (%d items) in: %s", slot.format, slot.itemcount, slot.uri)
-        self._crawler.stats.inc_value(f"feedexport/success_count/{storage}")
+        # A file gets its name with the whole delivery.
+        if _written(slot) is None:
+            self._note_stored(slot)
         await self._crawler.signals.send_catch_log_async(signals.feed_slot_closed, slot=slot)
+
+    def _note_stored(self, slot: FeedSlot) -> None:
+        logger.info("Stored %s feed (%d items) in: %s", slot.format, slot.itemcount, slot.uri)
+        self._crawler.stats.inc_value(f"feedexport/success_count/{type(slot.storage).__name__}")
 
     # Whether the outcome of the delivery is in the store.
     def _deliver(self, store: Store, number: int) -> bool:

@@ -21,8 +21,10 @@ from fhcrawl.extensions import Component
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import FEEDS_AT_ONCE, Store
+from fhcrawl.store.opening import cause
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.datadir import data_file
+from fhcrawl.utils.text import LONGEST_SENTENCE, printable
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
@@ -60,7 +62,8 @@ class StoreExtension(Component):
     `unrecorded_failures` could not be written to the store. `skipped_feeds` are not read, because of another
     crawl (`leased_feeds`, with the reason) or an error of the store. `resumed_feeds` continue with requests
     from a JOBDIR. `feed_crawls`: the state of
-    each feed under way. `has_released`: changes of feeds that are done may have to be exported.
+    each feed under way. `has_released`: changes of feeds that are done may have to be exported. `first_error`:
+    the database's message, or else that of the first error of the store.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -83,6 +86,7 @@ class StoreExtension(Component):
         self.under_way = UnderWay()
         self.has_released = False
         self._logged_errors: set[str] = set()
+        self.first_error = ""
         self._merges_renamed = settings.getbool("FHCRAWL_MERGE_RENAMED")
         self._renewals: AsyncioLoopingCall | LoopingCall | None = None
         # Complete or discard interrupted exports.
@@ -109,6 +113,7 @@ class StoreExtension(Component):
         """Count an error of the store, and log it once, with a traceback if it is not a StoreError."""
         self._crawler.stats.inc_value(FAILED)
         sentence = str(error)
+        self.first_error = self.first_error or first_line(error)
         if sentence not in self._logged_errors:
             self._logged_errors.add(sentence)
             logger.error("%s", sentence, exc_info=None if isinstance(error, StoreError) else error)
@@ -227,6 +232,12 @@ class StoreExtension(Component):
             self.store.close()
         except StoreError as error:
             self.fail(error)
+
+
+def first_line(error: BaseException) -> str:
+    """Return the message of an error of the store, or of the database error that caused it, in one line."""
+    message = str(error) if error.__cause__ is None else cause(error.__cause__)
+    return printable(next(iter(message.splitlines()), "") or type(error).__name__, LONGEST_SENTENCE)
 
 
 class UnderWay:

@@ -17,13 +17,14 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.feedexport import FeedExporter
 from fhcrawl.extensions.progress import ProgressExtension
+from fhcrawl.extensions.store import FAILED as FAILED_STORE
 from fhcrawl.extensions.store import LEASED, StoreExtension
 from fhcrawl.logical_feed import FAILED, Reason, Role, Verdict, in_words, shown_verdict, words
 from fhcrawl.logical_feed.polling import Limits
-from fhcrawl.logical_feed.results import State
 from fhcrawl.reporting.summary import EXPORTED, Counts, Look, Summary, failures
 from fhcrawl.store import FEEDS_AT_ONCE, VerdictRecord
 from fhcrawl.utils.clock import now
+from fhcrawl.utils.text import LONGEST_SENTENCE, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,13 +59,15 @@ class VerdictsExtension(Component):
         get_number = crawler.settings.getint
         self._limits = Limits(get_number("FHCRAWL_DUE_MIN_SECONDS"), get_number("FHCRAWL_DUE_MAX_SECONDS"))
         self._release_loop: AsyncioLoopingCall | LoopingCall | None = None
-        self._summary = Summary()
+        self._summary = Summary(begun=now())
         # The feeds of the run and what has changed in them, by URL, if they are wanted at the end.
         self.reported: dict[str, tuple[Feed, Counts]] | None = None
         # Log feeds that could not be read as errors.
         self.has_read_errors = False
+        self._has_logged_read_errors = False
         self._is_any_read = False
-        self._unread: set[str] = set()
+        # The first reason of each feed that could not be read.
+        self._unread: dict[str, str] = {}
         for signal, handler in (
             (fhcrawl_signals.document_committed, self.document_read),
             (fhcrawl_signals.document_unchanged, self.document_read),
@@ -84,9 +87,8 @@ class VerdictsExtension(Component):
 
     def document_lost(self, result: DocumentResult) -> None:
         fetch, failure = result.fetch, result.failure
-        # A document for a later run does not count.
-        if fetch.role is Role.SUBSCRIPTION and failure is not None and failure.state is not State.KNOWN:
-            self._unread.add(fetch.feed)
+        if fetch.role is Role.SUBSCRIPTION and failure is not None:
+            self._unread.setdefault(fetch.feed, f"{fetch.requested_url} {failure.detail}")
 
     def engine_started(self) -> None:
         self._release_loop = create_looping_call(self._release_done)
@@ -179,6 +181,7 @@ class VerdictsExtension(Component):
     def _log_verdict(self, url: str, verdict: Verdict, reasons: list[Reason], entries: int) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/feed/{verdict.value}")
         is_error = self.has_read_errors and FAILED in words(verdict, reasons)
+        self._has_logged_read_errors = self._has_logged_read_errors or is_error
         level = logging.ERROR if is_error else logging.WARNING if reasons else logging.INFO
         shown = shown_verdict(in_words(verdict, reasons))
         details = "".join(f"; {reason.url} {reason.detail}" for reason in reasons)
@@ -186,7 +189,7 @@ class VerdictsExtension(Component):
 
     def engine_stopped(self) -> None:
         summary = self._summary
-        summary.failures = failures(self._crawler.stats.get_stats())
+        summary.failures = self._failures()
         exporter = self._crawler.get_extension(FeedExporter)
         if exporter is not None:
             if self._exported_nothing():
@@ -212,8 +215,16 @@ class VerdictsExtension(Component):
             return False
         return not any(name.startswith(EXPORTED) for name in self._crawler.stats.get_stats())
 
+    def _failures(self, of_feeds: bool = False) -> list[str]:
+        causes = {FAILED_STORE: StoreExtension.of(self._crawler).first_error}
+        if of_feeds:
+            causes[UNREAD] = printable(next(iter(self._unread.values()), ""), LONGEST_SENTENCE)
+        return failures(self._crawler.stats.get_stats(), causes)
+
     def _log_summary(self) -> None:
         summary = self._summary
+        # The other records that name the feeds are not errors.
+        summary.failures = self._failures(of_feeds=not self._has_logged_read_errors)
         for record in _log_records(summary.table_lines(Look())):
             logger.info("The feeds of this run:\n%s", record)
         for record in _log_records(summary.reason_lines(Look())):

@@ -11,6 +11,7 @@ import shutil
 from collections import Counter
 from dataclasses import astuple, dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -21,7 +22,7 @@ from fhcrawl.reasons import MISSING, NEVER_READ, NO_FEED, OURSELVES, ReasonKind
 from fhcrawl.utils.text import escaped, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import IO
 
     from typing_extensions import Self
@@ -259,25 +260,35 @@ def _width(column: Heading, rows: Sequence[FeedRow]) -> int:
     return max(len(column.heading), *(cell_len(column.cell(row)) for row in rows))
 
 
-# By prefix of the stat. `scrapy crawl` exits with code 1 if such a stat exists.
+# By prefix of the stat, with a place for the cause. `scrapy crawl` exits with code 1 if such a stat exists.
 FAILURES = {
     "fhcrawl/cluster/failed": "Redis has failed (see the log): fix it, then run it again.",
     "fhcrawl/entry/lost": "Pipelines have lost entries (see the log): fix them, then run it again.",
     "fhcrawl/feed/refused": "The list of feeds has invalid lines (see the log).",
-    "fhcrawl/feed/unread": "No feed could be read.",
-    "fhcrawl/store/failed": "The store has failed (see the log): fix it, then run it again.",
+    "fhcrawl/feed/unread": "No feed could be read{}.",
+    "fhcrawl/store/failed": (
+        "The store has failed{}. Fix the cause, then run the crawl again: it continues where it stopped."
+    ),
     "fhcrawl/warc/failed": "Some of this run is missing from finished WARC files (see the log).",
     "feedexport/failed_count/": (
         "The export was not written (see the log); the next run of these feeds writes it."
     ),
 }
 EXPORTED = "feedexport/success_count/"
+NO_CAUSES: Mapping[str, str] = MappingProxyType({})
 
 
-def failures(stats: Iterable[str]) -> list[str]:
-    """Return a sentence for each failure of a run, from the names of its stats."""
+def failures(stats: Iterable[str], causes: Mapping[str, str] = NO_CAUSES) -> list[str]:
+    """Return a sentence for each failure of a run, from the names of its stats.
+
+    :param causes: of some failures, by prefix of the stat
+    """
     names = list(stats)
-    return [sentence for begin, sentence in FAILURES.items() if any(name.startswith(begin) for name in names)]
+    return [
+        sentence.format(f": {causes[begin]}" if causes.get(begin) else "")
+        for begin, sentence in FAILURES.items()
+        if any(name.startswith(begin) for name in names)
+    ]
 
 
 def with_kind_of_advice(reasons: list[Reason]) -> Iterator[tuple[Reason, ReasonKind]]:
@@ -373,13 +384,14 @@ class Summary:
 
     :param of_run: the feeds are those of a run, with its results; else, they are those of a store
     :param most_reasons: number of reasons that are listed with each advice; None for all
+    :param begun: when the run began: older gaps and failed reads are no news
     :ivar left: number of feeds that other crawls are working on
     :ivar words: the verdicts, and `failed` if the last read of a feed failed
     :ivar idle: why there are no feeds at all
     :ivar note: a sentence for the end
     """
 
-    def __init__(self, of_run: bool = True, most_reasons: int | None = MOST_REASONS) -> None:
+    def __init__(self, of_run: bool = True, most_reasons: int | None = MOST_REASONS, begun: str = "") -> None:
         self.left = 0
         self.idle = ""
         self.failures: list[str] = []
@@ -395,12 +407,13 @@ class Summary:
         self._more = 0
         self._changes = Counts()
         self._problems: dict[str, Problems] = {}
-        self._has_gaps = False
+        self._begun = begun
+        self._has_new_gaps = False
         self._earlier = 0
 
     @property
     def has_news(self) -> bool:
-        return bool(self._changes.entries or self._earlier or self._has_gaps or self.failures)
+        return bool(self._changes.entries or self._earlier or self._has_new_gaps or self.failures)
 
     def note_exported(self, number: int, unexported: int) -> None:
         self._earlier = max(0, number - self._changes.entries)
@@ -450,12 +463,16 @@ class Summary:
             # The document of a gap does not show which feed it belongs to.
             title = feed.title if reason.url != feed.feed else None
             self._note(reason.kind, reason.url, reason.detail, since, advised.advice, title)
+            # Whether a document has moved is known only for the last crawl.
+            is_new = reason.since >= self._begun or reason.kind is ReasonKind.MOVED
+            self._has_new_gaps = self._has_new_gaps or (reason.kind.is_gap and is_new)
 
     def add_unknown(self, url: str, kind: ReasonKind, detail: str) -> None:
         unknown = Verdict.UNKNOWN.value
         self._add(FeedRow(self._shown(url), "", "-", 0, None, 0, None, None, False, unknown), is_plain=False)
         self.words |= {unknown, FAILED}
         self._note(kind, url, detail, "", kind.advice)
+        self._has_new_gaps = self._has_new_gaps or kind.is_gap
 
     def _add(self, row: FeedRow, is_plain: bool) -> None:
         self.verdicts[row.verdict] += 1
@@ -474,7 +491,6 @@ class Summary:
         self, kind: ReasonKind, url: str, detail: str, since: str, advice: str, title: str | None = None
     ) -> None:
         problems = self._problems.setdefault(advice, Problems())
-        self._has_gaps = self._has_gaps or kind.is_gap
         detail = printable(detail)
         if kind in COUNTED:
             # What follows a semicolon differs from feed to feed.

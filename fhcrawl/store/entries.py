@@ -397,11 +397,13 @@ class Exports(Repository):
         """
         with self._database.snapshot() as connection:
             rows = execute(connection, "SELECT * FROM deliveries ORDER BY id").all()
+            # A lost connection loses this run's lock.
+            own = None if self._database.leases is None else self._database.leases.run
             return [
                 (row.id, files)
                 for row in rows
                 for files in [from_json(row.files)]
-                if leases.living_owner(connection, row.run) is None
+                if (row.run != own and leases.living_owner(connection, row.run) is None)
                 or any(name == locked for _written, name, *_ in files)
             ]
 

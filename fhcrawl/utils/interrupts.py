@@ -19,7 +19,9 @@ logger = logging.getLogger(__name__)
 SIGNAL_CODE = 128
 EXIT_CODE = SIGNAL_CODE + signal.SIGINT
 SENTENCE = "Interrupted. Committed data is kept, and the next run continues from there."
-STOPPING = "Stopping when the requests in progress are complete; press Ctrl-C again to stop now"
+STOPPING = "Stopping when the requests in progress are complete; %s again to stop now"
+# What the user does to send the signal.
+SENDING = {signal.SIGINT: "press Ctrl-C", signal.SIGTERM: "send SIGTERM"}
 
 
 def tell() -> None:
@@ -62,6 +64,9 @@ class SignalCount:
             self.code = SIGNAL_CODE + signum
         if self.number == 1:
             # Not now: the signal may have interrupted a write to the log.
-            loop.call_soon_threadsafe(partial(logger.info, STOPPING, extra={"is_for_users": True}))
+            note = partial(
+                logger.info, STOPPING, SENDING[signal.Signals(signum)], extra={"is_for_users": True}
+            )
+            loop.call_soon_threadsafe(note)
         handler(signum, frame)
         self.watch(loop)

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from scrapy import Spider
 
+from fhcrawl.exporters import storages
 from fhcrawl.exporters.storages import FileFeedStorage
 from fhcrawl.items import FIELDS
 from tests.extensions.test_other_places import BUCKET
@@ -20,6 +22,7 @@ from tests.projects import Project, read_export
 from tests.server import FeedServer
 from tests.servers import small_disk
 
+STORED = "feedexport/success_count/FileFeedStorage"
 RICH = """<?xml version="1.0"?>
 <feed xmlns="http://www.w3.org/2005/Atom"><title>Rich</title><id>urn:f</id><updated>2004-01-01T00:00:00Z</updated>
 <author><name>Ann, “the Editor”</name></author>
@@ -150,6 +153,23 @@ def test_crawl_without_a_log_prints_why_a_file_is_not_written(
         reported and f"Nothing new since the last export: {reported}\n",
     )
     assert len(read_export(project.folder / "a.jsonl")) == 1
+
+
+@pytest.mark.in_process
+def test_file_that_does_not_get_its_name_is_not_logged_as_stored(
+    server: FeedServer, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.serve("/index", atom([E("1")]))
+    full = mock.Mock(side_effect=OSError("the disk is full"))
+    with monkeypatch.context() as patch:
+        patch.setattr(storages, "deliver", full)
+        failed = project.crawl(server.url("/index"))
+    assert (failed.exit_code, failed.items, full.called) == (1, [], True)
+    assert "Stored jsonl feed" not in failed.log
+    assert STORED not in failed.stats
+    run = project.crawl(server.url("/index"))
+    assert "Stored jsonl feed (1 items) in: " in run.log
+    assert run.stats[STORED] == 1
 
 
 @pytest.mark.in_process

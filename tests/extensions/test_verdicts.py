@@ -152,7 +152,7 @@ def test_run_that_could_read_no_feed_fails(server: FeedServer, project: Project)
     unread = [server.url("/missing"), server.url("/page"), "http://127.0.0.1:9/feed"]
     run = project.crawl(*unread, settings=QUICK)
     assert (run.exit_code, run.stats["fhcrawl/feed/unread"]) == (1, 3)
-    assert [warning for warning in run.warnings() if warning.endswith("No feed could be read.")]
+    assert f"ERROR: No feed could be read: {unread[0]} is missing (404)." in run.warnings()
     # One is enough, whether it is new or what it was.
     for documents in ("processed", "unchanged"):
         run = project.crawl(*unread, server.url("/index"), settings=QUICK)
@@ -164,6 +164,23 @@ def test_run_that_could_read_no_feed_fails(server: FeedServer, project: Project)
     assert project.scrapy("crawl", "history", "-a", "due=1").returncode == 1
     # Now nothing is due.
     assert project.scrapy("crawl", "history", "-a", "due=1").returncode == 0
+
+
+@pytest.mark.in_process
+@pytest.mark.parametrize("path", ["/robots", "/later"])
+def test_run_that_leaves_every_feed_for_later_fails(server: FeedServer, project: Project, path: str) -> None:
+    if path == "/robots":
+        server.serve("/robots.txt", "", status=503)
+    server.serve("/later", "", status=429, headers={"Retry-After": "5000"})
+    server.serve("/robots", atom([E("1")]))
+    settings = {**QUICK, "ROBOTSTXT_OBEY": True}
+    run = project.crawl(server.url(path), settings=settings)
+    assert (run.exit_code, run.stats["fhcrawl/feed/unread"]) == (1, 1)
+    [error] = [warning for warning in run.warnings() if "No feed could be read" in warning]
+    assert error.startswith(f"ERROR: No feed could be read: {server.url(path)} was left for a later run: ")
+    # With --fail-on, the verdicts decide.
+    arguments = ("crawl", "history", "-a", f"feed={server.url(path)}", "--fail-on", "lossy")
+    assert project.scrapy(*arguments).returncode == 0
 
 
 def test_run_that_the_user_has_ended_is_no_failure(server: FeedServer, project: Project) -> None:

@@ -264,6 +264,12 @@ def test_run_without_changes_and_gaps_has_no_news() -> None:
     assert not Summary().has_news
     assert of_run(feed(1)).has_news
     assert of_run(unreachable(1), counts=nothing).has_news
+    for begun, is_new in ((reason("loop").since, True), ("2026-01-01T00:00:01Z", False)):
+        for kind, is_news in (("http-404", is_new), ("moved", True)):
+            summary = Summary(begun=begun)
+            summary.add(incomplete := gap(1, reason(kind)), incomplete.verdict, incomplete.reasons, nothing)
+            assert summary.has_news is is_news
+            assert "http://example.org/a is not there" in lines_of(summary)
     failed = Summary()
     failed.failures = ["No feed could be read."]
     assert failed.has_news
@@ -297,7 +303,9 @@ def test_width_and_colour_follow_the_output_file(tty_file: TextIO, monkeypatch: 
 
 def test_each_cause_of_exit_code_1_is_reported() -> None:
     for begin, reported in FAILURES.items():
-        assert failures(["fhcrawl/feed/complete", f"{begin}Somewhere"]) == [reported]
+        stats = ["fhcrawl/feed/complete", f"{begin}Somewhere"]
+        assert failures(stats) == [reported.format("")]
+        assert failures(stats, {begin: "{} is full"}) == [reported.format(": {} is full")]
     assert failures(["fhcrawl/feed/complete"]) == []
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
-from fhcrawl.reporting.summary import FAILURES
 from tests import servers
 from tests.databases import Database
 from tests.feeds import E, atom
@@ -89,7 +88,10 @@ def crawl_while(
     reported = [w for w in run.warnings() if w.removeprefix("ERROR: ").startswith("The store")]
     assert len(reported) == 2, run.log
     assert sentence in reported[0]
-    assert reported[1] == f"ERROR: {FAILURES['fhcrawl/store/failed']}"
+    advice = "Fix the cause, then run the crawl again: it continues where it stopped."
+    cause, _, rest = reported[1].removeprefix("ERROR: The store has failed: ").partition(". Fix")
+    assert f"Fix{rest}" == advice
+    assert cause in reported[0]
     assert run.stats["fhcrawl/store/failed"] >= 1
     # The walk ends: only the next archive is on its way already.
     assert "/a1" not in server.requested()
@@ -101,6 +103,23 @@ def test_store_that_another_process_locks(server: FeedServer, project: Project, 
         exported = crawl_while(server, project, feed, lambda: other.execute("BEGIN EXCLUSIVE"), LOCKED)
     assert exported == []
     assert_complete(project, feed, exported)
+
+
+@pytest.mark.in_process
+def test_own_lock_that_is_lost_does_not_cancel_the_export(
+    server: FeedServer, project: Project, feed: str
+) -> None:
+    """As when PostgreSQL is restarted: the lock ends with the connection."""
+
+    def lose(path: str) -> None:
+        if path == "/a2":
+            [lock] = store_of(project).parent.glob("fhcrawl.sqlite-run*")
+            lock.unlink()
+
+    server.on_request = lose
+    run = project.crawl(feed)
+    assert "considered this one dead" not in run.log
+    assert (run.exit_code, sorted(run.changes)) == (0, list("12345"))
 
 
 def test_full_disk(server: FeedServer, project: Project, small_disk: Path, feed: str) -> None:

@@ -97,4 +97,8 @@ def test_exit_code_after_signals(
     loop.close()
     assert (count.code, count.number) == (code, len(sent))
     assert crawls.handled == list(zip(("shutdown", "kill"), sent, strict=False))
-    assert caplog.messages == [interrupts.STOPPING][: len(sent)]
+    how = {signal.SIGINT: "press Ctrl-C", signal.SIGTERM: "send SIGTERM"}
+    assert caplog.messages == [
+        f"Stopping when the requests in progress are complete; {how[first]} again to stop now"
+        for first in sent[:1]
+    ]
