@@ -135,7 +135,7 @@ FHCRAWL_WARC_MAX_SIZE = 1_000_000_000
 # LOGSTATS_INTERVAL seconds.
 FHCRAWL_PROGRESS_ENABLED = True
 # Whether to print the table of feeds, and what is missing, to stderr if progress is not shown and something
-# has changed or is missing. `fhcrawl crawl` sets it. Otherwise they are logged.
+# has changed, or a gap or a failed read is new. `fhcrawl crawl` sets it. Otherwise they are logged.
 FHCRAWL_SUMMARY_ENABLED = False
 
 # Whether to skip archives that earlier runs have processed, instead of fetching every document.

@@ -162,11 +162,9 @@ class FeedExporter(Component, feedexport.FeedExporter):
         if count or is_last or self._has_failed:
             await self._close_slots()
         is_recorded = number is None or self._deliver(extension.store, number)
-        if not self._has_failed:
-            for slot in self._delivery_slots:
-                if _written(slot) is not None:
-                    self._note_stored(slot)
         for slot in self._delivery_slots:
+            if _written(slot) is not None and not self._has_failed:
+                self._note_stored(slot)
             self._prepare_next(slot, is_recorded)
         self._delivery_slots, self.slots = [], []
         if not self._has_failed:

@@ -61,9 +61,9 @@ class StoreExtension(Component):
 
     `unrecorded_failures` could not be written to the store. `skipped_feeds` are not read, because of another
     crawl (`leased_feeds`, with the reason) or an error of the store. `resumed_feeds` continue with requests
-    from a JOBDIR. `feed_crawls`: the state of
-    each feed under way. `has_released`: changes of feeds that are done may have to be exported. `first_error`:
-    the database's message, or else that of the first error of the store.
+    from a JOBDIR. `feed_crawls`: the state of each feed under way. `has_released`: changes of feeds that are
+    done may have to be exported. `first_error`: the database's message, or else that of the first error of
+    the store.
     """
 
     def __init__(self, crawler: Crawler) -> None:

@@ -166,10 +166,10 @@ def test_file_that_does_not_get_its_name_is_not_logged_as_stored(
         failed = project.crawl(server.url("/index"))
     assert (failed.exit_code, failed.items, full.called) == (1, [], True)
     assert "Stored jsonl feed" not in failed.log
-    assert STORED not in failed.stats
+    assert STORED not in failed.all_stats
     run = project.crawl(server.url("/index"))
     assert "Stored jsonl feed (1 items) in: " in run.log
-    assert run.stats[STORED] == 1
+    assert run.all_stats[STORED] == 1
 
 
 @pytest.mark.in_process

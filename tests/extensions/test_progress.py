@@ -113,7 +113,7 @@ def test_terminal_ends_with_a_table_and_advice(held: Held, project: Project) -> 
     assert " ".join(long.split()) == "Long\\x85ago 4 +4 2002-05-01 to 2003-12-13 complete"
     totals = "2 feeds: 1 incomplete, 1 complete; entries: 5 new, 0 updated, 0 deleted"
     assert lines[begin + 3] == totals
-    assert lines[begin + 5].endswith("/gone is missing (404)")
+    assert lines[begin + 5].endswith("/gone (With a gap) is missing (404)")
     assert lines[begin + 6].startswith("What to do: ")
     # The table has it already.
     assert not any("verdicts] " in line for line in lines)
@@ -201,7 +201,7 @@ def test_no_terminal_means_plain_lines_at_an_interval(held: Held, project: Proje
     assert table[1].split()[:8] == ["With", "a", "gap", "archived", "1", "0", "1", "+1"]
     assert table[2].split()[:7] == ["Long\\x85ago", "archived", "3", "0", "4", "+4", "2002-05-01"]
     missing = log.partition("WARNING: What is missing, and what to do:\n")[2].splitlines()
-    assert missing[0].endswith("/gone is missing (404)")
+    assert missing[0].endswith("/gone (With a gap) is missing (404)")
     assert missing[1].startswith("  What to do: ")
 
 

@@ -37,7 +37,7 @@ def test_report_on_a_crawl(server: FeedServer, project: Project) -> None:
     assert shown.css("#table > tbody th bdi::text").getall() == names
     assert shown.css(".to-do strong::text").getall() == [
         "The next run tries again; if it stays missing, contact its publisher or look in a web archive.",
-        "Crawl it often, because fhcrawl keeps all entries; --web-archive adds those that web archives have.",
+        f"C{ReasonKind.NO_HISTORY.advice[1:]}.",
     ]
     assert shown.css(".missing li a bdi::text").getall() == ["Gap"]
     gap, plain, complete = shown.css("#table > tbody")

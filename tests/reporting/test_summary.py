@@ -269,7 +269,7 @@ def test_run_without_changes_and_gaps_has_no_news() -> None:
             summary = Summary(begun=begun)
             summary.add(incomplete := gap(1, reason(kind)), incomplete.verdict, incomplete.reasons, nothing)
             assert summary.has_news is is_news
-            assert "http://example.org/a is not there" in lines_of(summary)
+            assert "http://example.org/a (Title 1) is not there" in lines_of(summary)
     failed = Summary()
     failed.failures = ["No feed could be read."]
     assert failed.has_news
