@@ -21,6 +21,7 @@ from fhcrawl.extensions.store import FAILED as FAILED_STORE
 from fhcrawl.extensions.store import LEASED, StoreExtension
 from fhcrawl.logical_feed import FAILED, Reason, Role, Verdict, in_words, shown_verdict, words
 from fhcrawl.logical_feed.polling import Limits
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting.summary import EXPORTED, Counts, Look, Summary, failures
 from fhcrawl.store import FEEDS_AT_ONCE, VerdictRecord
 from fhcrawl.utils.clock import now
@@ -87,7 +88,8 @@ class VerdictsExtension(Component):
 
     def document_lost(self, result: DocumentResult) -> None:
         fetch, failure = result.fetch, result.failure
-        if fetch.role is Role.SUBSCRIPTION and failure is not None:
+        # A limit, or a pause that the server requires, is not a failure; an unreachable robots.txt is.
+        if fetch.role is Role.SUBSCRIPTION and failure is not None and failure.kind is not ReasonKind.LIMIT:
             self._unread.setdefault(fetch.feed, f"{fetch.requested_url} {failure.detail}")
 
     def engine_started(self) -> None:
