@@ -173,12 +173,12 @@ def _summarise(run: int, stats: dict[str, Any], output: Path, store: Path) -> No
     with output.open(encoding="utf-8") as file:
         changes = [json.loads(line)["change"] for line in file]
     fetched = count("document/processed") + count("document/unchanged")
-    unchanged, older = count("entry/duplicate"), count("entry/stale")
+    repeated = count("entry/duplicate") + count("entry/stale")
     skipped, fhcrawl = stats.get("deltafetch/skipped", 0), _program()
     print(f"""
 Documents  {fetched} fetched{", the rest already processed" if skipped else ""}
 Exported   {len(changes)} entries: {changes.count("new")} new, {changes.count("updated")} updated
-Repeated   {unchanged} entries unchanged in other documents, {older} there in older versions
+Repeated   {repeated} in several documents: each is exported once, in its newest version
 Verdict    {verdict}
 File       {output.resolve()}
 Store      {store}

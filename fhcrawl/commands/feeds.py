@@ -17,7 +17,6 @@ from fhcrawl.exceptions import ArgumentError
 from fhcrawl.logical_feed import FAILED, WORDS, shown_verdict
 from fhcrawl.logical_feed.verdicts import BASES
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.reporting.summary import unknown_entries
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.text import escaped, json_escaped, numbered, printable
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from fhcrawl.store import Feed, Store
-    from fhcrawl.store.feeds import StoredHead
+    from fhcrawl.store.feeds import Gap, StoredHead
 
 
 FEEDS_AT_ONCE = 200
@@ -92,7 +91,7 @@ class Command(command.Command):
             if opts.json:
                 lines = as_json(feeds, store, opts.missing, has_citation=opts.cite)
             elif opts.cite:
-                lines = (citation(feed, store) for feed in feeds)
+                lines = (citation(feed, store, store.feeds.find_gap(feed)) for feed in feeds)
             elif opts.missing:
                 lines = (url for feed in feeds for url in store.sitemaps.find_missing(feed.feed))
             else:
@@ -120,12 +119,13 @@ def _duplicate_lines(store: Store, wanted: list[str]) -> Iterator[str]:
             yield printable(SAME.format(kept=kept, other=other))
 
 
-def citation(feed: Feed, store: Store) -> str:
+def citation(feed: Feed, store: Store, gap: Gap | None) -> str:
     """Return a statement with the verdict on a feed, as of when, and why."""
+    from fhcrawl.reporting.summary import unknown_entries
+
     name = f'"{printable(feed.title)}" ({escaped(feed.feed)})' if feed.title else escaped(feed.feed)
     as_of = feed.complete_as_of if feed.basis else feed.checked or feed.crawled
     why = [f"nothing is missing, because {BASES[feed.basis]}"] if feed.basis is not None else []
-    gap = store.feeds.find_gap(feed)
     for reason in feed.reasons[:MOST_CITED]:
         since = f", since {reason.since[:DAY]}" if reason.is_gap or reason.last_read else ""
         why.append(f"{escaped(reason.url)} {printable(reason.detail)}{since}")
@@ -169,11 +169,12 @@ def as_json(
         for feed in batch:
             metadata = _metadata(heads.get(feed.feed))
             row = {**dataclasses.asdict(feed), "reasons": [reason.to_row() for reason in feed.reasons]}
-            row["gap"] = None if (gap := store.feeds.find_gap(feed)) is None else gap._asdict()
+            gap = store.feeds.find_gap(feed)
+            row["gap"] = None if gap is None else gap._asdict()
             row |= {"duplicates": duplicates.get(feed.feed, []), **metadata, **statement}
             row |= added.get(feed.feed, {})
             if has_citation:
-                row["citation"] = citation(feed, store)
+                row["citation"] = citation(feed, store, gap)
             if has_missing:
                 row["missing"] = store.sitemaps.find_missing(feed.feed)
             yield separator + json_escaped(json.dumps(row, ensure_ascii=False))

@@ -304,8 +304,7 @@ class Feeds(Repository):
                 LatestEntry((entry.title or "").strip() or entry.id, entry.link, entry.time or None)
                 for entry in execute(connection, LATEST, values)
             ]
-            by_id, first_ids = _read_nodes(connection, values)
-            chain = _chain(by_id, row.subscription_id or first_ids.get(Role.SUBSCRIPTION.value))
+            by_id, first_ids, chain = _read_chain(connection, values, row.subscription_id)
             gap = _find_gap(connection, values, chain)
             missing = _missing_pages(connection, feed_id)
         snapshot = _chain(by_id, first_ids.get(Role.INDEX.value))
@@ -329,11 +328,9 @@ class Feeds(Repository):
             return None
         with self._database.snapshot() as connection:
             values = {"feed_id": self._database.find_id(connection, feed.feed), "latest": latest_time(now())}
-            by_id, first_ids = _read_nodes(connection, values)
-            start = execute(
-                connection, "SELECT subscription_id FROM feeds WHERE id = :feed_id", values
-            ).scalar()
-            chain = _chain(by_id, start or first_ids.get(Role.SUBSCRIPTION.value))
+            subscription = "SELECT subscription_id FROM feeds WHERE id = :feed_id"
+            start = execute(connection, subscription, values).scalar()
+            *_, chain = _read_chain(connection, values, start)
             return _find_gap(connection, values, chain)
 
     def note_verdicts(
@@ -416,11 +413,13 @@ def _find_gap(connection: Connection, values: dict[str, object], chain: Sequence
     return Gap(chain[gap].url, before, after)
 
 
-def _read_nodes(
-    connection: Connection, values: dict[str, object]
-) -> tuple[dict[int, ChainNode], dict[str, int]]:
+# The documents by id, the first id of each role, and the chain from the subscription document back.
+def _read_chain(
+    connection: Connection, values: dict[str, object], start: int | None
+) -> tuple[dict[int, ChainNode], dict[str, int], list[ChainNode]]:
     by_id = {document[0]: ChainNode(*document) for document in execute(connection, DOCUMENTS, values)}
-    return by_id, {document.role: document.id for document in reversed(by_id.values())}
+    first_ids = {document.role: document.id for document in reversed(by_id.values())}
+    return by_id, first_ids, _chain(by_id, start or first_ids.get(Role.SUBSCRIPTION.value))
 
 
 def _chain(by_id: dict[int, ChainNode], start: int | None) -> list[ChainNode]:
